@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from bnndeploy.cli import bench
 from bnndeploy.errors import BnnDeployError
 
 app = typer.Typer(
@@ -15,6 +16,15 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+# In the order in which --help lists them; a file and its one command share their name.
+for command in (bench.bench,):
+    app.command()(command)
+
+
+@app.callback()
+def _root() -> None:
+    """Binary and ternary neural networks: train, export, verify, measure, serve."""
 
 
 def main() -> None:

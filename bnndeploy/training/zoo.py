@@ -1,0 +1,47 @@
+"""The zoo: one folder per network with its recipe, card and trained weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bnndeploy
+from bnndeploy.errors import RecipeError
+from bnndeploy.training._names import nearest
+
+_PACKAGE = Path(bnndeploy.__file__).parent
+# A checkout's models/ comes first, so that an editable install sees the files being worked on.
+_PLACES = (_PACKAGE.parent / "models", _PACKAGE / "models")
+
+
+def root() -> Path:
+    """Returns the folder that holds the zoo: the checkout's, else the installed one."""
+    for place in _PLACES:
+        if any(place.glob("*/recipe.toml")):
+            return place
+    raise RecipeError(f"zoo: no recipes in {' or '.join(map(str, _PLACES))}, reinstall bnndeploy")
+
+
+def names() -> list[str]:
+    """Lists the networks of the zoo."""
+    return sorted(path.parent.name for path in root().glob("*/recipe.toml"))
+
+
+def folder(name: str) -> Path:
+    """Returns the folder of one network of the zoo.
+
+    Raises:
+        RecipeError: there is no such network.
+    """
+    if name not in names():
+        raise RecipeError(f"zoo: no network {name!r}{nearest(name, names())}")
+    return root() / name
+
+
+def find_recipe(recipe: str) -> Path:
+    """Returns the recipe file that a path or a zoo name stands for."""
+    path = Path(recipe)
+    if path.is_dir() and (path / "recipe.toml").is_file():
+        return path / "recipe.toml"
+    if path.is_file() or path.suffix == ".toml" or len(path.parts) > 1:
+        return path
+    return folder(recipe) / "recipe.toml"

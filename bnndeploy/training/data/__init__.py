@@ -1,1 +1,75 @@
-"""."""
+"""Data sets as labelled images with a seeded validation split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from bnndeploy.errors import DataError
+from bnndeploy.training.data._base import (
+    Dataset,
+    DataSplits,
+    Normalise,
+    Split,
+    TensorSplit,
+    get,
+    names,
+    register,
+)
+from bnndeploy.training.data.digits import Digits
+from bnndeploy.training.data.guards import check_split, histogram
+from bnndeploy.training.data.mnist import FashionMnist, Mnist
+from bnndeploy.training.recipe import DataTable
+
+__all__ = [
+    "DataSplits",
+    "Dataset",
+    "Digits",
+    "FashionMnist",
+    "Mnist",
+    "Normalise",
+    "Split",
+    "TensorSplit",
+    "describe",
+    "get",
+    "histogram",
+    "load",
+    "names",
+    "register",
+]
+
+
+def describe(table: DataTable) -> Dataset:
+    """Returns the data set of a recipe: its classes and input, without reading its files."""
+    return get(table.dataset)(table)
+
+
+def load(table: DataTable, root: Path | str | None = None, *, download: bool = False) -> DataSplits:
+    """Reads the data set of a recipe and sets a seeded share aside for validation.
+
+    "Best" is chosen on the validation images, so that the test images are looked at once.
+
+    Raises:
+        DataError: a file is missing or damaged, or the labels cannot teach anything.
+    """
+    dataset = describe(table)
+    whole, test = dataset.read(Path(root) if root is not None else None, download)
+    check_split(whole, dataset.classes, f"{dataset.name} training images")
+    check_split(test, dataset.classes, f"{dataset.name} test images")
+    held_out = round(len(whole) * table.validation)
+    if not 0 < held_out < len(whole):
+        raise DataError(
+            f"{dataset.name}: got {held_out} of {len(whole)} images for validation, expected "
+            "some for it and some for training; change data.validation"
+        )
+    order = torch.randperm(len(whole), generator=torch.Generator().manual_seed(table.split_seed))
+    splits = DataSplits(
+        train=whole.subset(order[held_out:].sort().values),
+        validation=whole.subset(order[:held_out].sort().values),
+        test=test,
+        classes=dataset.classes,
+        input_spec=dataset.input_spec,
+    )
+    check_split(splits.train, dataset.classes, f"{dataset.name} training images")
+    return splits

@@ -1,0 +1,182 @@
+"""What a data set is, the registry of data sets, and the splits that training works on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from bnndeploy.errors import RecipeError
+from bnndeploy.training._names import nearest
+from bnndeploy.training.recipe import DataTable
+
+Augment = Callable[[Tensor, torch.Generator], Tensor]
+
+
+@dataclass(frozen=True)
+class Normalise:
+    """Maps pixels to what a network reads: ``(pixel / range_max - mean) / std`` per channel."""
+
+    range_max: float
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __call__(self, pixels: Tensor) -> Tensor:
+        mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (self.mean, self.std))
+        return (pixels.float() / self.range_max - mean) / std
+
+
+class Split(Protocol):
+    """Labelled images; only the requested ones are ever decoded."""
+
+    @property
+    def labels(self) -> Tensor:
+        """int64 [N]."""
+
+    def __len__(self) -> int: ...
+
+    def pixels_at(self, index: Tensor) -> Tensor:
+        """Returns uint8 pixels [n, C, H, W] of the images at these places."""
+
+    def batch(self, index: Tensor, augment: Augment | None, generator: torch.Generator) -> Tensor:
+        """Returns normalised float32 images [n, C, H, W], augmented if asked."""
+
+    def subset(self, index: Tensor) -> Split: ...
+
+    @property
+    def images(self) -> Tensor:
+        """All images, normalised: float32 [N, C, H, W]."""
+
+
+@dataclass(frozen=True)
+class TensorSplit:
+    """A split held in memory: uint8 pixels [N, C, H, W] and int64 labels [N]."""
+
+    pixels: Tensor
+    labels: Tensor
+    normalise: Normalise
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def pixels_at(self, index: Tensor) -> Tensor:
+        return self.pixels[index]
+
+    def batch(self, index: Tensor, augment: Augment | None, generator: torch.Generator) -> Tensor:
+        pixels = self.pixels[index]
+        return self.normalise(augment(pixels, generator) if augment else pixels)
+
+    def subset(self, index: Tensor) -> TensorSplit:
+        return TensorSplit(self.pixels[index], self.labels[index], self.normalise)
+
+    @property
+    def images(self) -> Tensor:
+        return self.normalise(self.pixels)
+
+
+@dataclass(frozen=True)
+class DataSplits:
+    """The three splits of a data set, its class names and how an image becomes an input."""
+
+    train: Split
+    validation: Split
+    test: Split
+    classes: tuple[str, ...]
+    input_spec: dict[str, Any]
+
+
+class Dataset(ABC):
+    """One data set: constants known without its files, and how to read them.
+
+    ``shape`` is [C, H, W]; ``range_max`` the largest pixel; ``mean`` and ``std`` are those of
+    the training images divided by ``range_max``.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    files: ClassVar[str]
+    range_max: ClassVar[int] = 255
+    default_mean: ClassVar[tuple[float, ...]]
+    default_std: ClassVar[tuple[float, ...]]
+
+    def __init__(self, table: DataTable) -> None:
+        self.table = table
+        self.mean = table.mean or self.default_mean
+        self.std = table.std or self.default_std
+        channels = self.shape[0]
+        for key, values in (("mean", self.mean), ("std", self.std)):
+            if len(values) != channels:
+                raise RecipeError(
+                    f"data.{key}: got {len(values)} values, expected {channels}, one a channel"
+                )
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int, int]:
+        """[C, H, W] of one image."""
+
+    @property
+    @abstractmethod
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of their labels."""
+
+    @abstractmethod
+    def read(self, root: Path | None, download: bool) -> tuple[Split, Split]:
+        """Reads the training and the test images.
+
+        Raises:
+            DataError: a file is missing, unreadable or not what its name says.
+        """
+
+    @property
+    def normalise(self) -> Normalise:
+        return Normalise(float(self.range_max), self.mean, self.std)
+
+    @property
+    def input_spec(self) -> dict[str, Any]:
+        """How an image becomes an input of the network, as written into exported files."""
+        return {
+            "shape": list(self.shape),
+            "colour": "grey" if self.shape[0] == 1 else "rgb",
+            "mean": list(self.mean),
+            "std": list(self.std),
+            "range": [0, self.range_max],
+        }
+
+
+_DATASETS: dict[str, type[Dataset]] = {}
+_D = TypeVar("_D", bound=type[Dataset])
+
+
+def register(name: str) -> Callable[[_D], _D]:
+    """Registers a data set under the name that recipes use."""
+
+    def add(cls: _D) -> _D:
+        if name in _DATASETS:
+            raise RecipeError(f"data set {name!r}: registered twice, expected a new name")
+        _DATASETS[name] = cls
+        cls.name = name
+        return cls
+
+    return add
+
+
+def get(name: str) -> type[Dataset]:
+    """Returns the data set of this name.
+
+    Raises:
+        RecipeError: there is none.
+    """
+    if name not in _DATASETS:
+        raise RecipeError(f"data: no data set {name!r}{nearest(name, _DATASETS)}")
+    return _DATASETS[name]
+
+
+def names() -> list[str]:
+    """Lists the registered data sets."""
+    return sorted(_DATASETS)

@@ -1,0 +1,66 @@
+"""Augments whole batches of uint8 pixels at once; every draw comes from the given generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bnndeploy.errors import RecipeError
+from bnndeploy.training._names import nearest
+from bnndeploy.training.data._base import Augment
+
+_PAD = 4  # He et al. 2015: pad 4 on each side, then crop at random
+
+
+def flip(pixels: Tensor, generator: torch.Generator) -> Tensor:
+    """Mirrors each image left to right with probability one half."""
+    mirrored = torch.rand(len(pixels), generator=generator) < 0.5
+    return torch.where(mirrored.view(-1, 1, 1, 1), pixels.flip(3), pixels)
+
+
+def crop(pixels: Tensor, generator: torch.Generator) -> Tensor:
+    """Pads 4 zeros on each side and crops each image back at a random place."""
+    return _shift(pixels, _PAD, generator)
+
+
+def shift(pixels: Tensor, generator: torch.Generator) -> Tensor:
+    """Moves each image by at most one pixel, for images as small as the 8×8 digits."""
+    return _shift(pixels, 1, generator)
+
+
+def _shift(pixels: Tensor, reach: int, generator: torch.Generator) -> Tensor:
+    n, channels, height, width = pixels.shape
+    padded = F.pad(pixels, [reach] * 4)
+    offsets = torch.randint(0, 2 * reach + 1, (2, n, 1), generator=generator)
+    rows = (offsets[0] + torch.arange(height)).view(n, 1, height, 1)
+    columns = (offsets[1] + torch.arange(width)).view(n, 1, 1, width)
+    image, channel = torch.arange(n).view(n, 1, 1, 1), torch.arange(channels).view(1, -1, 1, 1)
+    return padded[image, channel, rows, columns]
+
+
+_AUGMENTS: dict[str, Augment] = {"flip": flip, "crop": crop, "shift": shift}
+
+
+def names() -> list[str]:
+    """Lists the augmentations that ``data.augment`` may name."""
+    return sorted(_AUGMENTS)
+
+
+def compose(wanted: Sequence[str]) -> Augment | None:
+    """Chains the named augmentations; none gives None."""
+    for name in wanted:
+        if name not in _AUGMENTS:
+            raise RecipeError(f"data.augment: no augmentation {name!r}{nearest(name, _AUGMENTS)}")
+    if not wanted:
+        return None
+    steps: list[Callable[[Tensor, torch.Generator], Tensor]] = [_AUGMENTS[name] for name in wanted]
+
+    def augment(pixels: Tensor, generator: torch.Generator) -> Tensor:
+        for step in steps:
+            pixels = step(pixels, generator)
+        return pixels
+
+    return augment

@@ -7,9 +7,11 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "bnndeploy"
 
-# Each layer and the layers it may import besides itself and errors.
+EVERYONE = {"errors", "registry"}
+# Each layer and the layers it may import besides itself and those that everyone may.
 MAY_IMPORT = {
     "errors": set(),
+    "registry": set(),
     "ops": set(),
     "quantizers": {"ops"},
     "layers": {"ops", "quantizers"},
@@ -22,7 +24,7 @@ MAY_IMPORT = {
     "bench": {"ops", "quantizers", "layers", "networks", "training", "runtime", "export"},
     "bundle": {"ops", "quantizers", "layers", "networks", "training", "runtime", "export"},
 }
-WITHOUT_TORCH_AND_ONNX = ("errors", "ops", "runtime", "service")
+WITHOUT_TORCH_AND_ONNX = ("errors", "registry", "ops", "runtime", "service")
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -49,7 +51,7 @@ def test_imports_only_from_the_layers_below(path):
         pytest.skip("the top layer may import everything")
     imported = {m.split(".")[1] for m in imported_modules(path) if m.startswith("bnndeploy.")}
 
-    assert imported <= MAY_IMPORT[layer] | {layer, "errors"}
+    assert imported <= MAY_IMPORT[layer] | {layer} | EVERYONE
 
 
 @pytest.mark.parametrize("layer", WITHOUT_TORCH_AND_ONNX)
@@ -64,7 +66,7 @@ def test_inference_layers_never_import_torch_or_onnx(layer):
 
 def test_the_command_line_loads_heavy_packages_only_inside_commands():
     heavy = {"torch", "torchvision", "onnx", "onnxruntime", "onnxscript", "matplotlib", "fastapi"}
-    ours = {f"bnndeploy.{layer}" for layer in MAY_IMPORT if layer not in ("errors", "ops")}
+    ours = {f"bnndeploy.{layer}" for layer in MAY_IMPORT if layer not in ("ops", *EVERYONE)}
 
     for path in FILES:
         if layer_of(path) in ("cli", "__init__", "__main__"):

@@ -1,0 +1,44 @@
+"""The multilayer perceptron of the BNN paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from torch import nn
+
+from bnndeploy.errors import RecipeError
+from bnndeploy.layers import QuantLinear
+from bnndeploy.networks._base import register
+
+
+@register("bnn-mlp")
+def bnn_mlp(
+    input_shape: Sequence[int] = (1, 28, 28),
+    classes: int = 10,
+    hidden: Sequence[int] = (1024, 1024, 1024),
+) -> nn.Module:
+    """Builds linear - batch-norm - sign blocks and a real last layer.
+
+    The first block multiplies real inputs by binary weights, the others binary by binary.
+
+    Shape: ``(N, *input_shape)`` to ``(N, classes)``.
+    Reference: Hubara et al., "Binarized Neural Networks", 2016, arXiv:1602.02830 (3 x 4096).
+    """
+    if not hidden:
+        raise RecipeError("bnn-mlp: got no hidden layer, expected at least one width in 'hidden'")
+    widths = [math.prod(input_shape), *hidden]
+    layers: list[nn.Module] = [nn.Flatten()]
+    for index, (width, next_width) in enumerate(zip(widths, hidden, strict=False)):
+        layers += [
+            QuantLinear(
+                width,
+                next_width,
+                bias=False,
+                input_quantizer="ste_sign" if index else None,
+                weight_quantizer="ste_sign",
+            ),
+            nn.BatchNorm1d(next_width),
+        ]
+    layers.append(QuantLinear(widths[-1], classes, input_quantizer="ste_sign"))
+    return nn.Sequential(*layers)

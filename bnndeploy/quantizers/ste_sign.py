@@ -1,0 +1,71 @@
+"""The sign function with the straight-through estimator."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from bnndeploy.errors import RecipeError
+from bnndeploy.quantizers._base import Quantizer, register
+from bnndeploy.quantizers._emit import sign
+from bnndeploy.quantizers._gradient import pass_gradient, pass_where
+
+GATES = ("inclusive", "strict", "identity")
+MODES = ("deterministic", "stochastic")
+
+
+@register("ste_sign")
+class SteSign(Quantizer):
+    r"""Binarises to {-1, +1}; the gradient goes straight through where the gate is open.
+
+    Forward, element-wise (zero counts as positive, NaN as negative):
+    ``q(x) = +1 if x >= 0 else -1``. With ``mode="stochastic"``, while training,
+    ``q(x) = +1`` with probability ``clip((x + 1) / 2, 0, 1)``.
+    Backward: ``dq/dx = 1`` where the gate is open, else 0. Gates: ``inclusive |x| <= clip``
+    (the paper's equation 4), ``strict |x| < clip`` (Hardtanh), ``identity`` everywhere.
+
+    A strict gate is refused on weights: a latent weight clipped to exactly ``clip`` would get no
+    gradient ever again.
+
+    Shape: ``(*)`` to ``(*)``, dtype kept. Deploys as one bit per value.
+    Reference: Hubara et al., "Binarized Neural Networks", 2016, arXiv:1602.02830.
+    """
+
+    bits = 1
+
+    def __init__(
+        self, clip: float = 1.0, gate: str = "inclusive", mode: str = "deterministic"
+    ) -> None:
+        super().__init__()
+        if not clip > 0:
+            raise RecipeError(f"ste_sign: clip must be positive, got {clip}")
+        if gate not in GATES:
+            raise RecipeError(f"ste_sign: got gate {gate!r}, expected one of {', '.join(GATES)}")
+        if mode not in MODES:
+            raise RecipeError(f"ste_sign: got mode {mode!r}, expected one of {', '.join(MODES)}")
+        self.clip = clip
+        self.gate = gate
+        self.mode = mode
+        self.latent_clip = clip
+
+    def attach(self, weight: Tensor) -> None:
+        if self.gate == "strict":
+            raise RecipeError(
+                "ste_sign: got gate 'strict' for weights, which freezes latents clipped to "
+                "the bound; use 'inclusive' or 'identity'"
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        value = self._draw(x) if self.training and self.mode == "stochastic" else sign(x)
+        if self.gate == "identity":
+            return pass_gradient(x, value)
+        magnitude = x.detach().abs()
+        inside = magnitude <= self.clip if self.gate == "inclusive" else magnitude < self.clip
+        return pass_where(x, value, inside)
+
+    def _draw(self, x: Tensor) -> Tensor:
+        """Draws signs whose expectation is the hard tanh of x."""
+        return torch.where(torch.rand_like(x) < (x.detach() + 1) / 2, 1.0, -1.0).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"clip={self.clip}, gate={self.gate!r}, mode={self.mode!r}"

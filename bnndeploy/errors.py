@@ -24,12 +24,13 @@ class BnnDeployError(Exception):
 
 
 class MissingExtraError(BnnDeployError, ImportError):
-    """Says that an optional package is missing and which extra brings it."""
+    """Says that an optional package is missing and which extra, or which of two, brings it."""
 
-    def __init__(self, package: str, extra: str) -> None:
+    def __init__(self, package: str, *extras: str) -> None:
         super().__init__(
-            f"{package} is not installed; it comes with the extra [{extra}]: "
-            f'pip install "bnndeploy[{extra}]"'
+            f"{package} is not installed; it comes with the extra "
+            f"{' or '.join(f'[{extra}]' for extra in extras)}: "
+            f'pip install "bnndeploy[{extras[0]}]"'
         )
 
 

@@ -12,6 +12,7 @@ import bnndeploy
 from bnndeploy.errors import ModelFileError
 
 _LIBRARY = "libbnndeploy_ops.so"
+_CUDA_LIBRARY = "libbnndeploy_ops_cuda.so"
 
 
 def get_library_path() -> Path:
@@ -37,9 +38,26 @@ def get_library_path() -> Path:
     )
 
 
+def get_cuda_library_path() -> Path | None:
+    """Returns the CUDA kernels' library, which the operator library opens itself, or None."""
+    candidate = get_library_path().with_name(_CUDA_LIBRARY)
+    return candidate if candidate.is_file() else None
+
+
 def kernel_report() -> dict[str, Any]:
-    """Returns which kernel variants the library has and which it chooses on this machine."""
-    library = ctypes.CDLL(str(get_library_path()))
-    library.BnnDeployKernels.restype = ctypes.c_char_p
-    report: dict[str, Any] = json.loads(library.BnnDeployKernels().decode())
+    """Returns which kernel variants the library has and which it chooses on this machine.
+
+    Raises:
+        ModelFileError: If the library is missing, cannot be opened or has no such report.
+    """
+    path = get_library_path()
+    try:
+        library = ctypes.CDLL(str(path))
+        library.BnnDeployKernels.restype = ctypes.c_char_p
+        report: dict[str, Any] = json.loads(library.BnnDeployKernels().decode())
+    except (OSError, AttributeError, ValueError) as error:
+        raise ModelFileError(
+            f"operator library {path}: cannot be asked about its kernels ({error}); expected the "
+            "library of this bnndeploy version, install it again (pip install .)"
+        ) from error
     return report

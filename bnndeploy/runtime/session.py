@@ -7,53 +7,75 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bnndeploy.errors import MissingExtraError, ModelFileError
+from bnndeploy.errors import ModelFileError
 from bnndeploy.runtime.library import get_library_path
+from bnndeploy.runtime.metadata import ModelMetadata, read_metadata
+from bnndeploy.runtime.providers import Provider, check_active, choose_providers
+from bnndeploy.runtime.wheels import load_onnxruntime
 
-try:
-    import onnxruntime as ort
-except ImportError as error:
-    raise MissingExtraError("onnxruntime", "cpu] or [gpu") from error
+ort = load_onnxruntime()
+_Session: Any = ort.InferenceSession
 
 
-class InferenceSession(ort.InferenceSession):  # type: ignore[misc]
+class InferenceSession(_Session):  # type: ignore[misc]
     """Runs a model file with our kernels; otherwise it is ``onnxruntime.InferenceSession``.
 
     Args:
         model: Path of an ONNX file, or its bytes.
-        providers: Execution providers; None takes the CPU.
+        providers: Execution providers, best first; None takes CUDA if our CUDA kernels are built
+            and a device answers, and the CPU otherwise.
         threads: Threads of the session's pool; None lets ONNX Runtime choose.
         portable: Runs the model's own functions in standard operators, without our library.
-        options: Session options to start from (profiling, optimisation level).
+        options: Session options to start from (profiling, optimisation level); use each options
+            object for one session, because registering a library changes it.
 
     Raises:
-        ModelFileError: If the file is missing, damaged or refused, or the library is missing.
+        ModelFileError: If the file is missing, damaged or refused, the library is missing, or a
+            provider that was asked for is.
     """
 
     def __init__(
         self,
         model: str | os.PathLike[str] | bytes,
-        providers: Sequence[str] | None = None,
+        providers: Sequence[Provider] | None = None,
         threads: int | None = None,
         portable: bool = False,
         options: Any = None,
     ) -> None:
+        subject = "model" if isinstance(model, bytes) else os.fspath(model)
+        if not isinstance(model, bytes) and not Path(model).is_file():
+            raise ModelFileError(f"{subject}: got no such file, expected an ONNX model")
+        wanted = choose_providers(providers, ort.get_available_providers(), portable=portable)
         options = options or ort.SessionOptions()
         if threads is not None:
             options.intra_op_num_threads = threads
         if not portable:
-            options.register_custom_ops_library(str(get_library_path()))
-        subject = "model" if isinstance(model, bytes) else str(model)
-        if not isinstance(model, bytes) and not Path(model).is_file():
-            raise ModelFileError(f"{subject}: got no such file, expected an ONNX model")
-        source = model if isinstance(model, bytes) else str(model)
+            _register_library(options)
+        source = model if isinstance(model, bytes) else subject
         try:
-            super().__init__(source, options, providers=list(providers or ["CPUExecutionProvider"]))
+            # Without the fallback onnxruntime reports the first error instead of retrying on CPU.
+            super().__init__(source, options, providers=wanted, enable_fallback=0)
         except Exception as error:  # onnxruntime raises its own class per status code
             raise ModelFileError(
                 f"{subject}: ONNX Runtime cannot load it ({_first_line(error)}); expected a "
                 "complete ONNX model, such as bnndeploy export writes"
             ) from error
+        check_active(wanted, self.get_providers())
+
+    def read_metadata(self) -> ModelMetadata:
+        """Returns what bnndeploy export wrote about the model."""
+        return read_metadata(self.get_modelmeta().custom_metadata_map)
+
+
+def _register_library(options: Any) -> None:
+    path = get_library_path()
+    try:
+        options.register_custom_ops_library(str(path))
+    except Exception as error:
+        raise ModelFileError(
+            f"operator library {path}: ONNX Runtime cannot use it ({_first_line(error)}); expected "
+            "a build for this machine, install bnndeploy again (pip install .)"
+        ) from error
 
 
 def _first_line(error: Exception) -> str:

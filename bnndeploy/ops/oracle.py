@@ -162,7 +162,8 @@ def run_op(
             f"{op_type}: got {len(inputs)} inputs and attributes {sorted(attributes)}, expected "
             f"inputs {signature.inputs} and attributes {sorted(signature.attributes)}"
         )
-    outputs = _FUNCTIONS[op_type](*inputs, **attributes)
+    with np.errstate(all="ignore"):  # NaN, infinity and overflow are values like any other
+        outputs = _FUNCTIONS[op_type](*inputs, **attributes)
     return outputs if isinstance(outputs, tuple) else (outputs,)
 
 

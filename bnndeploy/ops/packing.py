@@ -93,4 +93,5 @@ def unpack_ternary(planes: ArrayLike, length: int) -> NDArray[np.float32]:
     positive, negative = unpack_mask(planes, length)
     if np.any(positive & negative):
         raise OperatorError("ternary weights: a bit is set in both planes; expected at most one")
-    return positive.astype(np.float32) - negative.astype(np.float32)
+    codes: NDArray[np.float32] = positive.astype(np.float32) - negative.astype(np.float32)
+    return codes

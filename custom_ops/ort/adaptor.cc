@@ -1,0 +1,121 @@
+#include "ort/adaptor.h"
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "ort/error.h"
+
+namespace bnn::ort {
+namespace {
+
+std::optional<Api> api;
+std::once_flag api_set;
+
+// What ONNX Runtime holds for a node: the kernel and how to speak about it.
+struct Instance {
+  const OpDefinition* definition;
+  std::string name;
+  std::unique_ptr<Kernel> kernel;
+};
+
+const OpDefinition& Definition(const CustomOp* op) {
+  return *static_cast<const AdaptedOp*>(op)->definition;
+}
+
+// Runs `body`; no exception may cross into ONNX Runtime.
+template <typename Body>
+OrtStatus* Guard(const OpDefinition& definition, const std::string& node, const Body& body) {
+  const std::string subject = std::string(definition.name) + " node '" + node + "': ";
+  try {
+    body();
+    return nullptr;
+  } catch (const std::exception& error) {
+    return ErrorStatus(subject + error.what());
+  } catch (...) {
+    return ErrorStatus(subject + "unknown failure");
+  }
+}
+
+OrtStatus* Create(const CustomOp* op, const OrtApi*, const OrtKernelInfo* info, void** kernel) {
+  const OpDefinition& definition = Definition(op);
+  const std::string name = NodeName(info);
+  return Guard(definition, name, [&] {
+    auto instance = std::make_unique<Instance>();
+    instance->definition = &definition;
+    instance->name = name;
+    instance->kernel = definition.create(Node(info, definition));
+    *kernel = instance.release();
+  });
+}
+
+OrtStatus* Compute(void* kernel, OrtKernelContext* context) {
+  const Instance& instance = *static_cast<const Instance*>(kernel);
+  return Guard(*instance.definition, instance.name,
+               [&] { instance.kernel->Compute(Run(context, *instance.definition)); });
+}
+
+OrtStatus* Infer(const CustomOp* op, OrtShapeInferContext* context) {
+  return Guard(Definition(op), "", [&] { Definition(op).infer(Inference(context)); });
+}
+
+}  // namespace
+
+const Api& GetApi() {
+  if (!api) throw Error("ONNX Runtime's function table is not set");
+  return *api;
+}
+
+void SetApi(const ApiBase* base) {
+  std::call_once(api_set, [base] {
+    const void* const* table = base->GetApi(kApiVersion);
+    if (table == nullptr) {
+      throw Error(std::string("ONNX Runtime ") + base->GetVersionString() +
+                  ": got no API version 18, expected ONNX Runtime 1.23 or later");
+    }
+    api.emplace(table);
+  });
+}
+
+OrtStatus* ErrorStatus(const std::string& message) {
+  return api ? api->CreateStatus(kErrorInvalidArgument, message.c_str()) : nullptr;
+}
+
+void Check(OrtStatus* status) {
+  if (status == nullptr) return;
+  const std::string message = GetApi().GetErrorMessage(status);
+  GetApi().ReleaseStatus(status);
+  throw Error(message);
+}
+
+bool Succeeded(OrtStatus* status) {
+  if (status == nullptr) return true;
+  GetApi().ReleaseStatus(status);
+  return false;
+}
+
+AdaptedOp::AdaptedOp(const OpDefinition& op_definition) : CustomOp{}, definition(&op_definition) {
+  // Every type is UNDEFINED, that is, any: with one entry per type ONNX Runtime would infer shapes
+  // with the first entry only and might insert casts. The kernels check the types instead.
+  const auto any_type = [](const CustomOp*, size_t) { return static_cast<int>(Type::kUndefined); };
+  version = kApiVersion;
+  GetName = [](const CustomOp* op) { return Definition(op).name; };
+  GetExecutionProviderType = [](const CustomOp* op) { return Definition(op).provider; };
+  GetInputType = any_type;
+  GetInputTypeCount = [](const CustomOp* op) { return Definition(op).inputs.size(); };
+  GetOutputType = any_type;
+  GetOutputTypeCount = [](const CustomOp* op) { return Definition(op).outputs.size(); };
+  GetInputCharacteristic = [](const CustomOp*, size_t) { return kInputOutputRequired; };
+  GetOutputCharacteristic = [](const CustomOp* op, size_t) {
+    return Definition(op).outputs.size() > 1 ? kInputOutputOptional : kInputOutputRequired;
+  };
+  GetInputMemoryType = [](const CustomOp*, size_t) { return kMemoryDefault; };
+  CreateKernelV2 = Create;
+  KernelComputeV2 = ort::Compute;
+  KernelDestroy = [](void* kernel) { delete static_cast<Instance*>(kernel); };
+  InferOutputShapeFn = Infer;
+  GetStartVersion = [](const CustomOp*) { return 1; };
+  GetEndVersion = [](const CustomOp*) { return 1; };
+}
+
+}  // namespace bnn::ort

@@ -1,0 +1,55 @@
+#include "ort/inference.h"
+
+#include <memory>
+
+#include "ort/error.h"
+
+namespace bnn::ort {
+
+void Inference::Input(size_t index, Type* type, Shape* shape) const {
+  OrtTensorTypeAndShapeInfo* info = nullptr;  // stays with the context
+  Check(GetApi().ShapeInferContext_GetInputTypeShape(context_, index, &info));
+  ReadTypeAndShape(info, "input", type, shape);
+  Check(GetApi().GetSymbolicDimensions(info, shape->names, shape->rank));
+}
+
+void Inference::Output(size_t index, Type type, const Shape& shape) const {
+  OrtTensorTypeAndShapeInfo* info = nullptr;
+  Check(GetApi().CreateTensorTypeAndShapeInfo(&info));
+  std::unique_ptr<OrtTensorTypeAndShapeInfo, decltype(Api::ReleaseTensorTypeAndShapeInfo)> owner(
+      info, GetApi().ReleaseTensorTypeAndShapeInfo);
+  Check(GetApi().SetTensorElementType(info, static_cast<int>(type)));
+  Check(GetApi().SetDimensions(info, shape.dims, shape.rank));
+  // A size is either a number or has a name; an empty name means neither is known.
+  const char* names[kMaxRank];
+  for (size_t axis = 0; axis < shape.rank; ++axis) {
+    names[axis] = shape.names[axis] ? shape.names[axis] : "";
+  }
+  Check(GetApi().SetSymbolicDimensions(info, names, shape.rank));
+  Succeeded(GetApi().ShapeInferContext_SetOutputTypeShape(context_, index, info));
+}
+
+bool Inference::Read(const char* name, int type, void* data, size_t room, size_t* size) const {
+  const OrtOpAttr* attribute = nullptr;
+  if (!Succeeded(GetApi().ShapeInferContext_GetAttribute(context_, name, &attribute))) return false;
+  return Succeeded(GetApi().ReadOpAttr(attribute, type, data, room, size));
+}
+
+bool Inference::ReadInt(const char* name, int64_t* value) const {
+  size_t size = 0;
+  return Read(name, kAttributeInt, value, sizeof *value, &size);
+}
+
+bool Inference::ReadFloat(const char* name, float* value) const {
+  size_t size = 0;
+  return Read(name, kAttributeFloat, value, sizeof *value, &size);
+}
+
+bool Inference::ReadInts(const char* name, int64_t* values, size_t* count) const {
+  size_t size = 0;
+  if (!Read(name, kAttributeInts, values, *count * sizeof *values, &size)) return false;
+  *count = size / sizeof *values;
+  return true;
+}
+
+}  // namespace bnn::ort

@@ -1,0 +1,85 @@
+#include "ort/node.h"
+
+#include <cstdlib>
+#include <memory>
+
+#include "base/cpu.h"
+#include "ort/adaptor.h"
+#include "ort/error.h"
+
+namespace bnn::ort {
+
+uint32_t AllowedIsa() {
+  const char* cap = std::getenv("BNNDEPLOY_ISA");
+  const uint32_t isa = cpu::Capped(cpu::Supported(), cap);
+  if (isa != 0) return isa;
+  std::string known;
+  for (const cpu::Rung& rung : cpu::kRungs) known += (known.empty() ? "" : ", ") + std::string(rung.name);
+  Fail("environment variable BNNDEPLOY_ISA", "'" + std::string(cap) + "'", "one of " + known);
+}
+
+std::string NodeName(const OrtKernelInfo* info) {
+  size_t size = 0;
+  if (!Succeeded(GetApi().KernelInfo_GetNodeName(info, nullptr, &size)) || size == 0) return "";
+  std::string name(size, '\0');
+  if (!Succeeded(GetApi().KernelInfo_GetNodeName(info, name.data(), &size))) return "";
+  name.resize(size - 1);  // the size counts the terminating zero
+  return name;
+}
+
+Node::Node(const OrtKernelInfo* info, const OpDefinition& definition)
+    : info_(info), definition_(definition), isa_(AllowedIsa()) {}
+
+std::string Node::InputSubject(size_t index) const {
+  return std::string("input ") + definition_.inputs[index];
+}
+
+Type Node::InputType(size_t index, std::initializer_list<Type> allowed) const {
+  OrtTypeInfo* info = nullptr;
+  Check(GetApi().KernelInfo_GetInputTypeInfo(info_, index, &info));
+  std::unique_ptr<OrtTypeInfo, decltype(Api::ReleaseTypeInfo)> owner(info,
+                                                                    GetApi().ReleaseTypeInfo);
+  const OrtTensorTypeAndShapeInfo* tensor = nullptr;
+  Check(GetApi().CastTypeInfoToTensorInfo(info, &tensor));
+  int type = 0;
+  if (tensor != nullptr) Check(GetApi().GetTensorElementType(tensor, &type));
+  std::string expected;
+  for (Type candidate : allowed) {
+    if (static_cast<int>(candidate) == type) return candidate;
+    expected += (expected.empty() ? "" : " or ") + ToString(candidate);
+  }
+  Fail(InputSubject(index), tensor ? ToString(static_cast<Type>(type)) : "no tensor", expected);
+}
+
+std::optional<Tensor> Node::ConstantInput(size_t index) const {
+  int is_constant = 0;
+  const OrtValue* value = nullptr;
+  Check(GetApi().KernelInfoGetConstantInput_tensor(info_, index, &is_constant, &value));
+  if (!is_constant || value == nullptr) return std::nullopt;
+  return ReadTensor(value, InputSubject(index));
+}
+
+bool Node::Wants(size_t output) const {
+  size_t count = 0;
+  Check(GetApi().KernelInfo_GetOutputCount(info_, &count));
+  if (output >= count) return false;
+  size_t size = 0;
+  Check(GetApi().KernelInfo_GetOutputName(info_, output, nullptr, &size));
+  return size > 1;  // the size counts the terminating zero
+}
+
+bool Node::ReadInt(const char* name, int64_t* value) const {
+  return Succeeded(GetApi().KernelInfoGetAttribute_int64(info_, name, value));
+}
+
+bool Node::ReadFloat(const char* name, float* value) const {
+  return Succeeded(GetApi().KernelInfoGetAttribute_float(info_, name, value));
+}
+
+bool Node::ReadInts(const char* name, int64_t* values, size_t* count) const {
+  const size_t room = *count;
+  if (Succeeded(GetApi().KernelInfoGetAttributeArray_int64(info_, name, values, count))) return true;
+  return *count > room;  // there, but longer than the room
+}
+
+}  // namespace bnn::ort

@@ -1,0 +1,54 @@
+// A node while ONNX Runtime creates its kernel.
+#ifndef BNN_ORT_NODE_H_
+#define BNN_ORT_NODE_H_
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include "ort/attributes.h"
+#include "ort/tensor.h"
+
+namespace bnn::ort {
+
+struct OpDefinition;
+
+class Node : public Attributes {
+ public:
+  Node(const OrtKernelInfo* info, const OpDefinition& definition);
+
+  // Returns the instruction sets a kernel may use: those of the machine below BNNDEPLOY_ISA.
+  uint32_t isa() const { return isa_; }
+
+  // Returns the element type of an input; throws unless it is one of `allowed`.
+  Type InputType(size_t index, std::initializer_list<Type> allowed) const;
+
+  // Returns the input if it is an initializer; its data lives as long as the session.
+  std::optional<Tensor> ConstantInput(size_t index) const;
+
+  // Tells whether the node names this output.
+  bool Wants(size_t output) const;
+
+  // Returns "input W" and the like, for messages.
+  std::string InputSubject(size_t index) const;
+
+ protected:
+  bool ReadInt(const char* name, int64_t* value) const override;
+  bool ReadFloat(const char* name, float* value) const override;
+  bool ReadInts(const char* name, int64_t* values, size_t* count) const override;
+
+ private:
+  const OrtKernelInfo* info_;
+  const OpDefinition& definition_;
+  uint32_t isa_;
+};
+
+// Returns the name of a node, for messages.
+std::string NodeName(const OrtKernelInfo* info);
+
+// Returns the instruction sets that BNNDEPLOY_ISA leaves; throws if it names none.
+uint32_t AllowedIsa();
+
+}  // namespace bnn::ort
+
+#endif  // BNN_ORT_NODE_H_

@@ -6,8 +6,7 @@ import sys
 
 import typer
 
-from bnndeploy.cli import bench, predict
-from bnndeploy.errors import BnnDeployError
+from bnndeploy.cli import bench, predict from bnndeploy.errors import BnnDeployError, train
 
 app = typer.Typer(
     name="bnndeploy",
@@ -18,7 +17,7 @@ app = typer.Typer(
 )
 
 # In the order in which --help lists them; a file and its one command share their name.
-for command in (bench.bench, predict.predict):
+for command in (train.train, bench.bench, predict.predict):
     app.command()(command)
 
 

@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from bnndeploy.errors import RecipeError
-from bnndeploy.training._names import nearest
+from bnndeploy.registry import nearest
 
 _TYPE_NAMES: dict[Any, str] = {
     int: "an integer",
@@ -52,7 +52,9 @@ def build(cls: type[Any], content: Any, subject: str) -> Any:
     known = {item.name: item for item in fields(cls)}
     for key in content:
         if key not in known:
-            raise RecipeError(f"{subject}: unknown key {key!r}{nearest(key, known)}")
+            raise RecipeError(
+                f"{subject}: unknown key {key!r}{nearest(key, known)}; known: {', '.join(known)}"
+            )
     values = {
         key: _convert(value, hints[key], f"{subject}: {key}") for key, value in content.items()
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import bnndeploy
 from bnndeploy.errors import RecipeError
-from bnndeploy.training._names import nearest
+from bnndeploy.registry import nearest
 
 _PACKAGE = Path(bnndeploy.__file__).parent
 # A checkout's models/ comes first, so that an editable install sees the files being worked on.
@@ -33,7 +33,9 @@ def folder(name: str) -> Path:
         RecipeError: there is no such network.
     """
     if name not in names():
-        raise RecipeError(f"zoo: no network {name!r}{nearest(name, names())}")
+        raise RecipeError(
+            f"zoo: no network {name!r}{nearest(name, names())}; known: {', '.join(names())}"
+        )
     return root() / name
 
 

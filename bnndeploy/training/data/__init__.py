@@ -31,18 +31,12 @@ __all__ = [
     "Normalise",
     "Split",
     "TensorSplit",
-    "describe",
     "get",
     "histogram",
     "load",
     "names",
     "register",
 ]
-
-
-def describe(table: DataTable) -> Dataset:
-    """Returns the data set of a recipe: its classes and input, without reading its files."""
-    return get(table.dataset)(table)
 
 
 def load(table: DataTable, root: Path | str | None = None, *, download: bool = False) -> DataSplits:
@@ -53,7 +47,7 @@ def load(table: DataTable, root: Path | str | None = None, *, download: bool = F
     Raises:
         DataError: a file is missing or damaged, or the labels cannot teach anything.
     """
-    dataset = describe(table)
+    dataset = get(table)
     whole, test = dataset.read(Path(root) if root is not None else None, download)
     check_split(whole, dataset.classes, f"{dataset.name} training images")
     check_split(test, dataset.classes, f"{dataset.name} test images")

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor
 
 from bnndeploy.errors import RecipeError
-from bnndeploy.training._names import nearest
+from bnndeploy.registry import Registry
 from bnndeploy.training.recipe import DataTable
 
 Augment = Callable[[Tensor, torch.Generator], Tensor]
@@ -97,7 +97,6 @@ class Dataset(ABC):
     the training images divided by ``range_max``.
     """
 
-    name: ClassVar[str]
     about: ClassVar[str]
     files: ClassVar[str]
     range_max: ClassVar[int] = 255
@@ -106,6 +105,7 @@ class Dataset(ABC):
 
     def __init__(self, table: DataTable) -> None:
         self.table = table
+        self.name = table.dataset
         self.mean = table.mean or self.default_mean
         self.std = table.std or self.default_std
         channels = self.shape[0]
@@ -149,34 +149,15 @@ class Dataset(ABC):
         }
 
 
-_DATASETS: dict[str, type[Dataset]] = {}
-_D = TypeVar("_D", bound=type[Dataset])
+_REGISTRY: Registry[Dataset] = Registry("data set")
+register = _REGISTRY.register
+names = _REGISTRY.names
 
 
-def register(name: str) -> Callable[[_D], _D]:
-    """Registers a data set under the name that recipes use."""
-
-    def add(cls: _D) -> _D:
-        if name in _DATASETS:
-            raise RecipeError(f"data set {name!r}: registered twice, expected a new name")
-        _DATASETS[name] = cls
-        cls.name = name
-        return cls
-
-    return add
-
-
-def get(name: str) -> type[Dataset]:
-    """Returns the data set of this name.
+def get(table: DataTable) -> Dataset:
+    """Returns the data set that a recipe names, without reading its files.
 
     Raises:
-        RecipeError: there is none.
+        RecipeError: If there is none of that name.
     """
-    if name not in _DATASETS:
-        raise RecipeError(f"data: no data set {name!r}{nearest(name, _DATASETS)}")
-    return _DATASETS[name]
-
-
-def names() -> list[str]:
-    """Lists the registered data sets."""
-    return sorted(_DATASETS)
+    return _REGISTRY.builder(table.dataset)(table)

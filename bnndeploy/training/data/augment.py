@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bnndeploy.errors import RecipeError
-from bnndeploy.training._names import nearest
+from bnndeploy.registry import Registry
 from bnndeploy.training.data._base import Augment
 
 _PAD = 4  # He et al. 2015: pad 4 on each side, then crop at random
@@ -41,22 +40,17 @@ def _shift(pixels: Tensor, reach: int, generator: torch.Generator) -> Tensor:
     return padded[image, channel, rows, columns]
 
 
-_AUGMENTS: dict[str, Augment] = {"flip": flip, "crop": crop, "shift": shift}
-
-
-def names() -> list[str]:
-    """Lists the augmentations that ``data.augment`` may name."""
-    return sorted(_AUGMENTS)
+_REGISTRY: Registry[Tensor] = Registry("augmentation")
+for _augment in (flip, crop, shift):
+    _REGISTRY.register(_augment.__name__)(_augment)
+names = _REGISTRY.names
 
 
 def compose(wanted: Sequence[str]) -> Augment | None:
     """Chains the named augmentations; none gives None."""
-    for name in wanted:
-        if name not in _AUGMENTS:
-            raise RecipeError(f"data.augment: no augmentation {name!r}{nearest(name, _AUGMENTS)}")
     if not wanted:
         return None
-    steps: list[Callable[[Tensor, torch.Generator], Tensor]] = [_AUGMENTS[name] for name in wanted]
+    steps = [_REGISTRY.builder(name) for name in wanted]
 
     def augment(pixels: Tensor, generator: torch.Generator) -> Tensor:
         for step in steps:

@@ -6,7 +6,8 @@ import sys
 
 import typer
 
-from bnndeploy.cli import bench, predict from bnndeploy.errors import BnnDeployError, train
+from bnndeploy.cli import bench, predict, train
+from bnndeploy.errors import BnnDeployError
 
 app = typer.Typer(
     name="bnndeploy",

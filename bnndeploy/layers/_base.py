@@ -103,13 +103,15 @@ def clip_latents(module: nn.Module) -> None:
     """Clips the latent weights of binarised layers to their quantizer's bound.
 
     Call it after every optimiser step. Real weights and weights of quantizers without a
-    bound are left alone.
+    bound are left alone. Parameters of quantizers (scales) come back into their range too.
     """
-    for layer in module.modules():
-        if isinstance(layer, QuantLayer) and layer.weight_quantizer is not None:
-            bound = layer.weight_quantizer.latent_clip
+    for part in module.modules():
+        if isinstance(part, Quantizer):
+            part.constrain()
+        if isinstance(part, QuantLayer) and part.weight_quantizer is not None:
+            bound = part.weight_quantizer.latent_clip
             if bound is not None:
-                layer.weight.clamp_(-bound, bound)
+                part.weight.clamp_(-bound, bound)
 
 
 @torch.no_grad()

@@ -11,6 +11,7 @@ from bnndeploy.registry import Registry
 _REGISTRY: Registry[nn.Module] = Registry("network")
 register = _REGISTRY.register
 names = _REGISTRY.names
+builder = _REGISTRY.builder
 options = _REGISTRY.options
 
 

@@ -4,6 +4,7 @@ from bnndeploy.quantizers._base import (
     Quantizer,
     WeightCodes,
     WeightQuantizer,
+    builder,
     get,
     names,
     options,
@@ -12,13 +13,20 @@ from bnndeploy.quantizers._base import (
 )
 from bnndeploy.quantizers._fixed_codes import FixedCodes
 from bnndeploy.quantizers.ste_sign import SteSign
+from bnndeploy.quantizers.ternary import Ternary
+from bnndeploy.quantizers.ttq import Ttq
+from bnndeploy.quantizers.twn import Twn
 
 __all__ = [
     "FixedCodes",
     "Quantizer",
     "SteSign",
+    "Ternary",
+    "Ttq",
+    "Twn",
     "WeightCodes",
     "WeightQuantizer",
+    "builder",
     "get",
     "names",
     "options",

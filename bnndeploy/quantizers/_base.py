@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from bnndeploy.quantizers._scales import per_filter
 from bnndeploy.registry import Registry
 
 
@@ -62,6 +63,9 @@ class Quantizer(nn.Module):
     def attach(self, weight: Tensor) -> None:
         """Prepares for one latent weight; a layer calls it once, when it is built."""
 
+    def constrain(self) -> None:
+        """Brings the quantizer's parameters back into their range after an optimiser step."""
+
     def set_progress(self, progress: float) -> None:
         """Takes the share of training that is done, in [0, 1]; for rules that change with it."""
 
@@ -80,19 +84,25 @@ class WeightQuantizer(Quantizer):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Returns the effective weight ``codes * scale``.
+        """Returns the effective weight ``codes * scale`` or ``P * w_pos - N * w_neg``.
 
         Shape: ``(O, *)`` to ``(O, *)``.
         """
         quantized = self.codes_and_scales(x)
+        if quantized.w_pos is not None and quantized.w_neg is not None:
+            positive, negative = quantized.split()
+            return positive * per_filter(quantized.w_pos, x) - negative * per_filter(
+                quantized.w_neg, x
+            )
         if quantized.scale is None:
             return quantized.codes
-        return quantized.codes * quantized.scale.reshape(-1, *(1,) * (x.ndim - 1))
+        return quantized.codes * per_filter(quantized.scale, x)
 
 
 _REGISTRY: Registry[Quantizer] = Registry("quantizer")
 register = _REGISTRY.register
 names = _REGISTRY.names
+builder = _REGISTRY.builder
 options = _REGISTRY.options
 
 

@@ -16,14 +16,7 @@ STRICT = [0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
 INCLUSIVE = [0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0]
 
 
-def forward_and_gradient(quantizer, values, upstream=None):
-    x = torch.tensor(values, requires_grad=True)
-    y = quantizer(x)
-    y.backward(torch.ones_like(y) if upstream is None else torch.tensor(upstream))
-    return y.detach(), x.grad
-
-
-def test_zero_and_minus_zero_are_positive_and_nan_is_negative():
+def test_zero_and_minus_zero_are_positive_and_nan_is_negative(forward_and_gradient):
     y, _ = forward_and_gradient(SteSign(), [-2.0, -0.0, 0.0, 3.0, NAN, -1e-45])
 
     assert y.tolist() == [-1, 1, 1, 1, -1, -1]
@@ -33,14 +26,14 @@ def test_zero_and_minus_zero_are_positive_and_nan_is_negative():
     ("gate", "expected"),
     [("inclusive", INCLUSIVE), ("strict", STRICT), ("identity", [1] * len(EDGES))],
 )
-def test_gate_at_the_edges(gate, expected):
+def test_gate_at_the_edges(forward_and_gradient, gate, expected):
     _, gradient = forward_and_gradient(SteSign(gate=gate), EDGES)
 
     assert gradient.tolist() == expected
 
 
 @pytest.mark.parametrize("gate", ["inclusive", "strict"])
-def test_nan_and_blocked_infinite_gradients_do_not_leak(gate):
+def test_nan_and_blocked_infinite_gradients_do_not_leak(forward_and_gradient, gate):
     _, gradient = forward_and_gradient(
         SteSign(gate=gate), [NAN, 2.0, 2.0, 0.5], [1.0, INF, NAN, 3.0]
     )
@@ -48,7 +41,7 @@ def test_nan_and_blocked_infinite_gradients_do_not_leak(gate):
     assert gradient.tolist() == [0, 0, 0, 3]
 
 
-def test_clip_moves_the_gate():
+def test_clip_moves_the_gate(forward_and_gradient):
     quantizer = SteSign(clip=2.0)
     _, gradient = forward_and_gradient(quantizer, [-2.5, -2.0, 1.5, 2.0, 2.0000002])
 
@@ -70,7 +63,7 @@ THREAD_INPUT = """
 
 
 @pytest.mark.parametrize("gate", ["inclusive", "strict"])
-def test_gradient_of_a_published_input(gate):
+def test_gradient_of_a_published_input(forward_and_gradient, gate):
     values = np.array(THREAD_INPUT.split(), np.float32).reshape(2, 4, 4, 2)
     expected = np.zeros((2, 4, 4, 2), np.float32)
     for index in [(0, 0, 0, 0), (0, 0, 3, 0), (1, 2, 3, 1), (1, 3, 2, 1)]:

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bnndeploy.errors import OperatorError
-from bnndeploy.ops.names import SIGNATURES
+from bnndeploy.ops.checks import check
 from bnndeploy.ops.packing import (
     Words,
     pack_mask,
@@ -82,7 +81,7 @@ def xnor_gemm(x: Array, w: Words, *epilogue: Array, k: int, acc_min: float) -> t
     Shape: x bits ``(M, Kw)`` or float ``(M, K)``, w ``(N, Kw)`` to ``(M, N)`` and ``(M, Nw)``.
     """
     acc = _gemm(_gemm_input(x, k), unpack_bits(w, k))
-    return _epilogue(acc, acc_min, *epilogue)
+    return apply_epilogue(acc, acc_min, *epilogue)
 
 
 def ternary_gemm(
@@ -96,7 +95,7 @@ def ternary_gemm(
     values = _gemm_input(x, k)
     positive, negative = (_gemm(values, plane) for plane in unpack_mask(w, k))
     acc = positive * _per_channel(w_pos, 2) - negative * _per_channel(w_neg, 2)
-    return _epilogue(acc, acc_min, *epilogue)
+    return apply_epilogue(acc, acc_min, *epilogue)
 
 
 def xnor_conv(
@@ -109,7 +108,7 @@ def xnor_conv(
     """
     group_channels = geometry["channels"] // geometry["group"]
     acc = _conv(_conv_input(x, geometry["channels"]), unpack_bits(w, group_channels), **geometry)
-    return _epilogue(acc, acc_min, *epilogue)
+    return apply_epilogue(acc, acc_min, *epilogue)
 
 
 def ternary_conv(
@@ -130,7 +129,7 @@ def ternary_conv(
     values = _conv_input(x, geometry["channels"])
     positive, negative = (_conv(values, p, **geometry) for p in unpack_mask(w, group_channels))
     acc = positive * _per_channel(w_pos, 4) - negative * _per_channel(w_neg, 4)
-    return _epilogue(acc, acc_min, *epilogue)
+    return apply_epilogue(acc, acc_min, *epilogue)
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -154,14 +153,7 @@ def run_op(
     Raises:
         OperatorError: If the operator is unknown or inputs or attributes do not fit it.
     """
-    if op_type not in SIGNATURES:
-        raise OperatorError(f"operator {op_type!r} is unknown; known: {', '.join(SIGNATURES)}")
-    signature = SIGNATURES[op_type]
-    if len(inputs) != len(signature.inputs) or set(attributes) != set(signature.attributes):
-        raise OperatorError(
-            f"{op_type}: got {len(inputs)} inputs and attributes {sorted(attributes)}, expected "
-            f"inputs {signature.inputs} and attributes {sorted(signature.attributes)}"
-        )
+    check(op_type, inputs, attributes)
     with np.errstate(all="ignore"):  # NaN, infinity and overflow are values like any other
         outputs = _FUNCTIONS[op_type](*inputs, **attributes)
     return outputs if isinstance(outputs, tuple) else (outputs,)
@@ -172,21 +164,22 @@ def _per_channel(vector: Array, ndim: int) -> Float:
     return vector.astype(np.float32).reshape(1, -1, *(1,) * (ndim - 2))
 
 
-def _gemm_input(x: Array, k: int) -> Float:
-    return unpack_bits(x, k) if x.dtype == np.uint32 else x.astype(np.float32)
+def _gemm_input(x: Array, k: int) -> Array:
+    """Returns bits as float32, whose sums of +-1 are exact, and float X as float64."""
+    return unpack_bits(x, k) if x.dtype == np.uint32 else x.astype(np.float64)
 
 
-def _conv_input(x: Array, channels: int) -> Float:
-    return unpack_bits_op(x, channels=channels) if x.dtype == np.uint32 else x.astype(np.float32)
+def _conv_input(x: Array, channels: int) -> Array:
+    return unpack_bits_op(x, channels=channels) if x.dtype == np.uint32 else x.astype(np.float64)
 
 
 def _gemm(x: Array, w: Array) -> Float:
-    """Sums in float64 (exact for +-1 values) and rounds once."""
-    return (x.astype(np.float64) @ w.astype(np.float64).T).astype(np.float32)
+    product: Float = (x @ w.astype(x.dtype).T).astype(np.float32)
+    return product
 
 
 def _conv(
-    x: Float,
+    x: Array,
     w: Array,
     *,
     channels: int,
@@ -208,14 +201,12 @@ def _conv(
     columns = taps.reshape(batch, group, group_channels, height, width, kh, kw)
     columns = columns.transpose(1, 0, 3, 4, 5, 6, 2).reshape(group, -1, kh * kw * group_channels)
     filters = w.reshape(group, out_channels // group, -1)
-    acc = columns.astype(np.float64) @ filters.astype(np.float64).transpose(0, 2, 1)
+    acc = (columns @ filters.astype(x.dtype).transpose(0, 2, 1)).astype(np.float32)
     acc = acc.reshape(group, batch, height, width, out_channels // group)
-    return (
-        acc.transpose(1, 0, 4, 2, 3).reshape(batch, out_channels, height, width).astype(np.float32)
-    )
+    return acc.transpose(1, 0, 4, 2, 3).reshape(batch, out_channels, height, width)
 
 
-def _epilogue(
+def apply_epilogue(
     acc: Float,
     acc_min: float,
     scale: Float,

@@ -42,7 +42,7 @@ uint32_t Supported();
 uint32_t Capped(uint32_t supported, const char* cap);
 
 // Tells whether the mask `isa` holds the rung that a kernel needs.
-inline bool Has(uint32_t needed, uint32_t isa) { return (isa & needed) == needed; }
+static inline bool Has(uint32_t needed, uint32_t isa) { return (isa & needed) == needed; }
 
 }  // namespace bnn::cpu
 

@@ -1,4 +1,5 @@
-// IEEE 754 binary16, held in a uint16_t, for code without hardware conversion.
+// IEEE 754 binary16, held in a uint16_t, for code without hardware conversion. Internal linkage for
+// the reason given in bits.h.
 #ifndef BNN_BASE_HALF_H_
 #define BNN_BASE_HALF_H_
 
@@ -8,7 +9,7 @@
 namespace bnn {
 
 // Returns the value of a half; every half is a float, so this is exact.
-inline float HalfToFloat(uint16_t half) {
+static inline float HalfToFloat(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
   const uint32_t magnitude = half & 0x7fffu;
   uint32_t bits;
@@ -27,7 +28,7 @@ inline float HalfToFloat(uint16_t half) {
 }
 
 // Returns the half nearest to `value`, ties to even, as the F16C instructions round by default.
-inline uint16_t FloatToHalf(float value) {
+static inline uint16_t FloatToHalf(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   const uint32_t sign = (bits >> 16) & 0x8000u;

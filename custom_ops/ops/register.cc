@@ -26,7 +26,8 @@ OrtCustomOpDomain* Domain() {
     const auto add = [created](const ort::OpDefinition& definition) {
       adapted.push_back(std::make_unique<ort::AdaptedOp>(definition));
       const ort::CustomOp* op = adapted.back().get();
-      ort::Check(ort::GetApi().CustomOpDomain_Add(created, reinterpret_cast<const OrtCustomOp*>(op)));
+      ort::Check(
+          ort::GetApi().CustomOpDomain_Add(created, reinterpret_cast<const OrtCustomOp*>(op)));
     };
 #define BNN_OP(name) add(name());
 #include "ops/ops.inc"

@@ -75,8 +75,9 @@ std::string Report() {
       Append(&variants, Quoted(variant.name));
       if (chosen.empty() && cpu::Has(variant.needed, allowed)) chosen = variant.name;
     }
-    Append(&kernels, Quoted(kernel.name) + ": {\"variants\": [" + variants + "], \"chosen\": " +
-                         Quoted(chosen) + ", \"created\": " + CreatedOf(created, kernel.name) + "}");
+    Append(&kernels, Quoted(kernel.name) + ": {\"variants\": [" + variants +
+                         "], \"chosen\": " + Quoted(chosen) +
+                         ", \"created\": " + CreatedOf(created, kernel.name) + "}");
   }
   return "{\"isa\": {\"supported\": " + IsaNames(cpu::Supported()) +
          ", \"allowed\": " + IsaNames(allowed) +
@@ -88,10 +89,10 @@ std::string Report() {
 }  // namespace bnn::ops
 
 // Returns a JSON object; the text is valid until the calling thread calls again.
-//   isa.supported: instruction sets of the machine; isa.allowed: those below isa.cap (BNNDEPLOY_ISA)
-//   kernels.<name>.variants: best first; .chosen: the one a node created now would get;
-//   .created: how many nodes got which variant since the library was loaded
-//   error: the message, instead of the above, if BNNDEPLOY_ISA has an unknown value
+//   isa.supported: instruction sets of the machine; isa.allowed: those below isa.cap
+//   (BNNDEPLOY_ISA) kernels.<name>.variants: best first; .chosen: the one a node created now would
+//   get; .created: how many nodes got which variant since the library was loaded error: the
+//   message, instead of the above, if BNNDEPLOY_ISA has an unknown value
 extern "C" __attribute__((visibility("default"))) const char* BnnDeployKernels() {
   thread_local std::string report;
   try {

@@ -14,7 +14,8 @@ uint32_t AllowedIsa() {
   const uint32_t isa = cpu::Capped(cpu::Supported(), cap);
   if (isa != 0) return isa;
   std::string known;
-  for (const cpu::Rung& rung : cpu::kRungs) known += (known.empty() ? "" : ", ") + std::string(rung.name);
+  for (const cpu::Rung& rung : cpu::kRungs)
+    known += (known.empty() ? "" : ", ") + std::string(rung.name);
   Fail("environment variable BNNDEPLOY_ISA", "'" + std::string(cap) + "'", "one of " + known);
 }
 
@@ -38,7 +39,7 @@ Type Node::InputType(size_t index, std::initializer_list<Type> allowed) const {
   OrtTypeInfo* info = nullptr;
   Check(GetApi().KernelInfo_GetInputTypeInfo(info_, index, &info));
   std::unique_ptr<OrtTypeInfo, decltype(Api::ReleaseTypeInfo)> owner(info,
-                                                                    GetApi().ReleaseTypeInfo);
+                                                                     GetApi().ReleaseTypeInfo);
   const OrtTensorTypeAndShapeInfo* tensor = nullptr;
   Check(GetApi().CastTypeInfoToTensorInfo(info, &tensor));
   int type = 0;
@@ -78,7 +79,8 @@ bool Node::ReadFloat(const char* name, float* value) const {
 
 bool Node::ReadInts(const char* name, int64_t* values, size_t* count) const {
   const size_t room = *count;
-  if (Succeeded(GetApi().KernelInfoGetAttributeArray_int64(info_, name, values, count))) return true;
+  if (Succeeded(GetApi().KernelInfoGetAttributeArray_int64(info_, name, values, count)))
+    return true;
   return *count > room;  // there, but longer than the room
 }
 

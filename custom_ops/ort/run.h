@@ -30,9 +30,7 @@ class Run {
     // More ranges than threads, so that a thread that is late costs little.
     constexpr int64_t kMaxRanges = 64;
     const int64_t ranges = std::clamp<int64_t>(total / grain, total > 0 ? 1 : 0, kMaxRanges);
-    ParallelFor(ranges, [&](int64_t i) {
-      task(total * i / ranges, total * (i + 1) / ranges);
-    });
+    ParallelFor(ranges, [&](int64_t i) { task(total * i / ranges, total * (i + 1) / ranges); });
   }
 
   // Calls task(i) for every i in [0, total) on the threads of the session, each i once.

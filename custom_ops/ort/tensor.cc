@@ -35,9 +35,9 @@ std::string ToString(const Shape& shape) {
 }
 
 std::string ToString(Type type) {
-  static constexpr const char* kNames[] = {
-      "no type", "float32", "uint8", "int8",    "uint16", "int16",  "int32",
-      "int64",   "string",  "bool",  "float16", "double", "uint32", "uint64"};
+  static constexpr const char* kNames[] = {"no type", "float32", "uint8",  "int8",   "uint16",
+                                           "int16",   "int32",   "int64",  "string", "bool",
+                                           "float16", "double",  "uint32", "uint64"};
   const size_t index = static_cast<size_t>(type);
   if (index < std::size(kNames)) return kNames[index];
   return "element type " + std::to_string(index);

@@ -26,8 +26,8 @@ void sign_f16_avx2(const uint16_t* x, uint16_t* y, int64_t count) {
   int64_t i = 0;
   for (; i + 16 <= count; i += 16) {
     const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
-    const __m256i below = _mm256_andnot_si256(_mm256_cmpeq_epi16(v, minus_zero),
-                                              _mm256_srai_epi16(v, 15));
+    const __m256i below =
+        _mm256_andnot_si256(_mm256_cmpeq_epi16(v, minus_zero), _mm256_srai_epi16(v, 15));
     const __m256i negative = _mm256_or_si256(below, _mm256_cmpgt_epi16(v, infinity));
     const __m256i result = _mm256_or_si256(one, _mm256_and_si256(negative, minus_sign));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), result);

@@ -1,0 +1,183 @@
+"""The routes of the Open Inference Protocol v2 and of its model repository extension.
+
+Reference: https://github.com/open-inference-protocol/open-inference-protocol and the extensions
+binary_tensor_data, classification, model_configuration and model_repository.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import JSONResponse
+
+import bnndeploy
+from bnndeploy.errors import BnnDeployError
+from bnndeploy.service.bodies import read_body
+from bnndeploy.service.metrics import Metrics
+from bnndeploy.service.repository import Repository
+from bnndeploy.service.request_error import RequestError, bad_request
+from bnndeploy.service.requests import decode_json, decode_request
+from bnndeploy.service.responses import EncodedResponse
+from bnndeploy.service.served_model import PLATFORM, ServedModel
+
+HEADER_LENGTH = "Inference-Header-Content-Length"
+EXTENSIONS = ["binary_tensor_data", "classification", "model_configuration", "model_repository"]
+# Parsing more than this would keep other requests waiting, so a thread does it.
+_LARGE_BODY = 2**18
+
+router = APIRouter(prefix="/v2")
+
+
+def get_repository(request: Request) -> Repository:
+    """Returns the models of the application that a request came to."""
+    repository: Repository = request.app.state.repository
+    return repository
+
+
+def get_metrics(request: Request) -> Metrics:
+    """Returns the counters of the application that a request came to."""
+    metrics: Metrics = request.app.state.metrics
+    return metrics
+
+
+Models = Annotated[Repository, Depends(get_repository)]
+Counters = Annotated[Metrics, Depends(get_metrics)]
+
+
+@router.get("/health/live")
+async def live() -> Response:
+    """Answers 200 as long as the process answers at all."""
+    return Response()
+
+
+@router.get("/health/ready")
+async def ready(models: Models) -> Response:
+    """Answers 200 if a model is loaded and the service is not being stopped, else 503."""
+    return Response(status_code=200 if models.ready else 503)
+
+
+@router.get("")
+async def server_metadata() -> dict[str, Any]:
+    """Describes the service."""
+    return {"name": "bnndeploy", "version": bnndeploy.__version__, "extensions": EXTENSIONS}
+
+
+@router.get("/models/{name}")
+@router.get("/models/{name}/versions/{version}")
+async def model_metadata(models: Models, name: str, version: str | None = None) -> dict[str, Any]:
+    """Describes the inputs and outputs of a model."""
+    model = models.find(name, version)
+    return {
+        "name": name,
+        "versions": models.versions(name),
+        "platform": PLATFORM,
+        "inputs": [spec.describe() for spec in model.inputs.values()],
+        "outputs": [spec.describe() for spec in model.outputs.values()],
+    }
+
+
+@router.get("/models/{name}/ready")
+@router.get("/models/{name}/versions/{version}/ready")
+async def model_ready(models: Models, name: str, version: str | None = None) -> Response:
+    """Answers 200 if the model is loaded."""
+    models.find(name, version)
+    return Response()
+
+
+@router.get("/models/{name}/config")
+@router.get("/models/{name}/versions/{version}/config")
+async def model_config(models: Models, name: str, version: str | None = None) -> dict[str, Any]:
+    """Describes a model in the words of Triton's configuration."""
+    model = models.find(name, version)
+    first = 1 if model.batched else 0  # Triton writes shapes without the batch
+
+    def describe(spec: Any) -> dict[str, Any]:
+        description = spec.describe()
+        kind = spec.datatype if spec.datatype != "BYTES" else "STRING"
+        return {
+            "name": spec.name,
+            "data_type": f"TYPE_{kind}",
+            "dims": description["shape"][first:],
+        }
+
+    return {
+        "name": name,
+        "platform": PLATFORM,
+        "backend": "onnxruntime",
+        "max_batch_size": models.settings.max_batch if model.batched else 0,
+        "input": [describe(spec) for spec in model.inputs.values()],
+        "output": [describe(spec) for spec in model.outputs.values()],
+    }
+
+
+@router.post("/models/{name}/infer")
+@router.post("/models/{name}/versions/{version}/infer")
+async def infer(
+    request: Request, models: Models, counters: Counters, name: str, version: str | None = None
+) -> Response:
+    """Runs a model."""
+    model = models.find(name, version)
+    started = time.monotonic()
+    status = 500
+    try:
+        with model.in_use():
+            encoded = await _infer(request, model, models)
+        status = 200
+    except BnnDeployError as error:
+        status = error.status if isinstance(error, RequestError) else 500
+        raise
+    finally:
+        labels = (name, str(model.version))
+        counters.requests.labels(*labels, str(status)).inc()
+        counters.request_seconds.labels(*labels).observe(time.monotonic() - started)
+    if encoded.header_length is None:
+        return Response(encoded.body, media_type="application/json")
+    headers = {HEADER_LENGTH: str(encoded.header_length)}
+    return Response(encoded.body, headers=headers, media_type="application/octet-stream")
+
+
+async def _infer(request: Request, model: ServedModel, models: Repository) -> EncodedResponse:
+    limits = models.settings
+    body = await read_body(request, limits.body_limit, limits.timeout)
+    header_length = request.headers.get(HEADER_LENGTH)
+    if len(body) > _LARGE_BODY:
+        decoded = await asyncio.to_thread(decode_request, body, header_length)
+    else:
+        decoded = decode_request(body, header_length)
+    return await model.infer(decoded)
+
+
+@router.post("/repository/index")
+async def repository_index(request: Request, models: Models) -> JSONResponse:
+    """Lists all models and versions; ``{"ready": true}`` lists those that are loaded."""
+    only_ready = (await _document(request, models)).get("ready") is True
+    entries = models.index()
+    return JSONResponse([entry for entry in entries if entry["state"] == "READY" or not only_ready])
+
+
+@router.post("/repository/models/{name}/load")
+async def load(request: Request, models: Models, name: str) -> Response:
+    """Loads a model from its files, again if it is loaded."""
+    if (await _document(request, models)).get("parameters"):
+        raise bad_request(
+            f"model {name}: loading takes no parameters, put the files into the repository"
+        )
+    await models.load(name)
+    return Response()
+
+
+@router.post("/repository/models/{name}/unload")
+async def unload(models: Models, name: str) -> Response:
+    """Unloads a model until it is loaded by request."""
+    await models.unload(name)
+    return Response()
+
+
+async def _document(request: Request, models: Repository) -> dict[str, Any]:
+    """The body of a request that may have none."""
+    limits = models.settings
+    body = await read_body(request, limits.body_limit, limits.timeout)
+    return decode_json(body) if body.strip() else {}

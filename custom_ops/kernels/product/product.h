@@ -14,6 +14,8 @@
 
 namespace bnn::product {
 
+struct Variant;  // variant.h
+
 enum class Element : uint8_t { kBits, kFloat32, kFloat16 };
 
 // kTernaryEqual promises EqualScales(w_pos, w_neg): one sum then serves both planes.
@@ -57,32 +59,40 @@ struct Epilogue {
 // batch*height*width*ceil(channels/32) words or batch*channels*height*width floats of X, whatever
 // its pad bits hold. Any address will do that suits the element type.
 struct Call {
-  const void* x;         // bits [batch, height, width, words] or floats [batch, channels, h, w]
-  const void* packed;    // what Pack wrote, aligned to kAlignment
-  void* y;               // [batch, out_channels, out_h, out_w], or null if not wanted
-  uint32_t* ybits;       // [batch, out_h, out_w, ceil(out_channels/32)], or null
-  void* scratch;         // Plan::scratch_bytes, aligned to kAlignment; contents do not matter
+  const void* x;       // bits [batch, height, width, words] or floats [batch, channels, h, w]
+  const void* packed;  // what Pack wrote, aligned to kAlignment
+  void* y;             // [batch, out_channels, out_h, out_w], or null if not wanted
+  uint32_t* ybits;     // [batch, out_h, out_w, ceil(out_channels/32)], or null
+  void* scratch;       // Plan::scratch_bytes, aligned to kAlignment; contents do not matter
   Epilogue epilogue;
 };
 
 inline constexpr size_t kAlignment = 64;
 inline constexpr int kMaxPhases = 2;
 
-// What one call runs. Everything after scratch_bytes is for the kernels themselves.
+// What one call runs; all but the first three members is for the kernels themselves (plan.cc).
+//
+// An item is one image, or, where the output is 1 x 1, a block of images. Its pixels are gathered
+// as rows, one row of all channels a pixel, so that each kernel tap (ky, kx) reads, for output
+// position p of the item, row p + ky*tap_step_y + kx*tap_step_x. Positions run along lines of
+// `pitch` rows of which the first `valid` are outputs.
 struct Plan {
-  int phases = 0;  // 0 when there is no output to compute, as for an empty batch
+  int phases = 0;  // 0 when there is nothing to compute, as for an empty batch
   int64_t units[kMaxPhases] = {0, 0};
   size_t scratch_bytes = 0;
+
+  const Variant* variant = nullptr;
+  size_t packed_offset = 0;  // of this variant's weights
   int64_t batch = 0, height = 0, width = 0, out_h = 0, out_w = 0;
-  const struct Variant* variant = nullptr;
-  size_t packed_offset = 0;
-  // Gathered rows (see rows.h) and how outputs are split (see plan.cc).
-  int64_t row_bytes = 0, pitch = 0, lines = 0, copies_y = 1, copies_x = 1;
-  int64_t tap_step_y = 0, tap_step_x = 0;  // in rows
-  int64_t positions = 0, items = 0, images_per_item = 1;
-  int64_t position_block = 0, strips_per_unit = 0;
-  size_t item_bytes = 0;
-  bool direct = false, own_rows = false;
+  int64_t items = 0, images = 1;  // images of an item (of the last one: what is left)
+  int64_t pitch = 0, valid = 0, lines = 0;
+  bool split_y = false, split_x = false;  // one copy of the rows per ky, per kx
+  int64_t tap_step_y = 0, tap_step_x = 0;
+  int64_t rows = 0, positions = 0;
+  bool direct = false;     // X itself serves as the rows
+  bool whole_items = false;  // one phase, a unit gathers and multiplies whole items
+  int64_t position_parts = 1, strip_parts = 1;
+  size_t rows_bytes = 0, unit_bytes = 0;
 };
 
 // Returns the output height or width, 0 when the kernel does not fit into the padded input.
@@ -99,6 +109,9 @@ class Product {
  public:
   // Chooses among the variants that `isa` (a mask of cpu.h) allows.
   static Product Select(const Shape& shape, uint32_t isa);
+
+  // Uses one variant for every call: for tests and benchmarks.
+  static Product Only(const Shape& shape, const Variant& variant);
 
   // Name of the variant for many positions, e.g. "xnor_amx"; PlanCall tells what a call uses.
   const char* name() const;
@@ -120,8 +133,8 @@ class Product {
 
  private:
   Shape shape_;
-  const struct Variant* many_ = nullptr;
-  const struct Variant* few_ = nullptr;  // null: `many_` serves every call
+  const Variant* many_ = nullptr;
+  const Variant* few_ = nullptr;  // null: `many_` serves every call
   int64_t few_positions_ = 0;            // the largest count that goes to `few_`
 };
 

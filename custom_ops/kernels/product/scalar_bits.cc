@@ -1,0 +1,107 @@
+// Portable: 64 channels a popcount, two positions at a time.
+#include "kernels/product/words.h"
+
+namespace bnn::product {
+namespace {
+
+using words::Plain;
+
+// Rows that are X itself are aligned to words only.
+uint64_t LoadLane(const uint8_t* at) {
+  uint64_t lane;
+  std::memcpy(&lane, at, sizeof lane);
+  return lane;
+}
+
+template <Codes codes>
+uint64_t Differing(uint64_t x, const uint64_t* lane) {
+  if (codes == Codes::kBinary) return x ^ lane[0];
+  if (codes == Codes::kTernaryEqual) return (x ^ lane[0]) & lane[kStrip];
+  return ~x & lane[0];
+}
+
+// raw[position][sum][lane] += popcounts of one tap.
+template <Codes codes, int kPositions>
+void CountTap(const uint8_t* const* rows, int64_t lanes, const uint64_t* packed, int32_t* raw) {
+  constexpr int kPlanes = codes == Codes::kBinary ? 1 : 2;
+  constexpr int kSums = codes == Codes::kTernary ? 2 : 1;
+  for (int sum = 0; sum < kSums; ++sum) {
+    for (int64_t lane = 0; lane < kStrip; ++lane) {
+      int64_t count[kPositions] = {};
+      const uint64_t* code = packed + sum * kStrip + lane;
+      for (int64_t i = 0; i < lanes; ++i, code += kPlanes * kStrip) {
+        for (int p = 0; p < kPositions; ++p) {
+          count[p] += __builtin_popcountll(Differing<codes>(LoadLane(rows[p] + 8 * i), code));
+        }
+      }
+      for (int p = 0; p < kPositions; ++p) {
+        raw[(p * kSums + sum) * kStrip + lane] += static_cast<int32_t>(count[p]);
+      }
+    }
+  }
+}
+
+template <Codes codes, int kPositions>
+void MultiplyPositions(const Block& b, const Strip& strip, const uint8_t* packed,
+                       int64_t position) {
+  const Shape& s = *b.shape;
+  constexpr int kSums = codes == Codes::kTernary ? 2 : 1;
+  const int64_t lanes = words::GroupLanes<Plain>(s);
+  int32_t raw[kPositions * kSums * kStrip] = {};
+  const auto* tap_codes = reinterpret_cast<const uint64_t*>(packed + words::HeaderBytes(s));
+  for (int64_t ky = 0; ky < s.kernel_h; ++ky) {
+    for (int64_t kx = 0; kx < s.kernel_w; ++kx, tap_codes += lanes * Planes(s) * kStrip) {
+      const uint8_t* rows[kPositions];
+      for (int p = 0; p < kPositions; ++p) {
+        const int64_t row = position + p + TapRow(*b.plan, ky, kx);
+        rows[p] = b.rows.base + row * words::RowBytes<Plain>(s) + strip.group * lanes * 8;
+      }
+      CountTap<codes, kPositions>(rows, lanes, tap_codes, raw);
+    }
+  }
+  for (int p = 0; p < kPositions; ++p) {
+    if (!IsOutput(*b.plan, position + p)) continue;
+    float acc[kStrip];
+    words::SumsFromCounts(b, reinterpret_cast<const int32_t*>(packed), position + p,
+                          raw + p * kSums * kStrip);
+    words::FirstStep(b, strip, raw + p * kSums * kStrip, acc);
+    Finish(b, strip, position + p, acc);
+  }
+}
+
+template <Codes codes>
+void MultiplyStrips(const Block& b) {
+  for (int64_t index = b.strip_begin; index < b.strip_end; ++index) {
+    const Strip strip = StripAt(*b.shape, index);
+    const uint8_t* packed = b.packed + static_cast<size_t>(index) * words::StripBytes<Plain>(*b.shape);
+    int64_t p = b.position_begin;
+    for (; p + 4 <= b.position_end; p += 4) MultiplyPositions<codes, 4>(b, strip, packed, p);
+    for (; p < b.position_end; ++p) MultiplyPositions<codes, 1>(b, strip, packed, p);
+  }
+}
+
+void Multiply(const Block& b) {
+  switch (b.shape->codes) {
+    case Codes::kBinary: return MultiplyStrips<Codes::kBinary>(b);
+    case Codes::kTernaryEqual: return MultiplyStrips<Codes::kTernaryEqual>(b);
+    case Codes::kTernary: return MultiplyStrips<Codes::kTernary>(b);
+  }
+}
+
+}  // namespace
+
+const Variant bits_scalar = {
+    "bits_scalar",
+    words::Fits,
+    words::RowBytes<Plain>,
+    words::PlainDirect,
+    words::Expand<Plain>,
+    words::Fill<Plain>,
+    words::PackedBytes<Plain>,
+    words::Pack<Plain>,
+    words::NoScratch,
+    4,
+    Multiply,
+};
+
+}  // namespace bnn::product

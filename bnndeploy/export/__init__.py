@@ -1,1 +1,6 @@
-"""."""
+"""The export compiler: a trained module in, a bit-packed and checked ONNX file out."""
+
+from bnndeploy.export.exporter import FORMS, export_model, export_run
+from bnndeploy.export.report import ExportReport
+
+__all__ = ["FORMS", "ExportReport", "export_model", "export_run"]

@@ -1,0 +1,57 @@
+"""What the passes share while they run: the model, the log, the thresholds found so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import onnx_ir as ir
+
+from bnndeploy.export.crossing import Crossing
+
+
+@dataclass(frozen=True)
+class Event:
+    """Tells that a pass fired on a node, or that it declined and why.
+
+    Attributes:
+        pass_name: The pass.
+        subject: The node, named by its module path.
+        fired: False for "declined".
+        text: What was done, or the reason for not doing it.
+    """
+
+    pass_name: str
+    subject: str
+    fired: bool
+    text: str
+
+
+@dataclass
+class Context:
+    """Collects what the passes report.
+
+    Attributes:
+        events: In the order they happened; a decline is listed once a subject and reason.
+        crossings: For a PackBits node whose float input must stay: where its bits flip along
+            the accumulator of the product at the head of its chain.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    crossings: dict[ir.Node, tuple[ir.Node, Crossing]] = field(default_factory=dict)
+
+    def fired(self, pass_name: str, node: ir.Node, text: str) -> None:
+        self.events.append(Event(pass_name, node.name or node.op_type, True, text))
+
+    def declined(self, pass_name: str, node: ir.Node, reason: str) -> None:
+        event = Event(pass_name, node.name or node.op_type, False, reason)
+        if event not in self.events:
+            self.events.append(event)
+
+
+class Pass(Protocol):
+    """Rewrites a graph in place; one file, one class, verbs for names."""
+
+    name: str
+
+    def __call__(self, graph: ir.Graph, context: Context) -> None: ...

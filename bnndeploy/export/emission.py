@@ -1,0 +1,167 @@
+"""Turns a module into an onnx_ir model in our operators and the standard ones."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch import Tensor, nn
+
+from bnndeploy.errors import ExportError
+from bnndeploy.export.graph import EPSILON_KEY, QUANTIZER_KEY, is_op
+from bnndeploy.layers import freeze_codes
+from bnndeploy.ops.names import IR_VERSION, OPSET
+from bnndeploy.quantizers import Quantizer
+
+_SCOPES = "pkg.torch.onnx.name_scopes"
+
+
+def freeze(module: nn.Module) -> nn.Module:
+    """Returns a copy on the CPU in float32 eval mode whose weight codes are constants."""
+    frozen = copy.deepcopy(module).cpu().float().eval()
+    return freeze_codes(frozen)
+
+
+def emit(
+    module: nn.Module,
+    inputs: Sequence[Tensor],
+    *,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    dynamic_shapes: Any = None,
+) -> ir.Model:
+    """Traces a frozen module (see :func:`freeze`) into an onnx_ir model.
+
+    Axis 0 of every input is dynamic unless ``dynamic_shapes`` (as in torch.export) says else.
+
+    Raises:
+        ExportError: If torch cannot trace the module; the message names the submodule.
+    """
+    if dynamic_shapes is None:
+        inputs = [_at_least_two(x) for x in inputs]
+        dynamic_shapes = tuple({0: torch.export.Dim.DYNAMIC} if x.ndim else None for x in inputs)
+    with _running_module(module) as running, torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            program = torch.onnx.export(
+                module,
+                tuple(inputs),
+                dynamo=True,
+                opset_version=OPSET,
+                dynamic_shapes=dynamic_shapes,
+                input_names=input_names,
+                output_names=output_names,
+                optimize=False,
+                verbose=False,
+            )
+        except Exception as error:  # torch raises many kinds; each means "cannot trace"
+            raise ExportError(_explain(error, running)) from error
+    assert program is not None
+    model: ir.Model = program.model
+    model.ir_version = IR_VERSION
+    _name_nodes(model)
+    _label_quantizers(model, module)
+    _keep_epsilons(model, module)
+    if output_names is None:
+        _name_outputs(model)
+    return model
+
+
+def _at_least_two(x: Tensor) -> Tensor:
+    """Repeats a batch of one: torch.export takes a size of 1 for a constant."""
+    return x.repeat(2, *(1,) * (x.ndim - 1)) if x.ndim and x.shape[0] == 1 else x
+
+
+@contextmanager
+def _running_module(module: nn.Module) -> Iterator[list[str]]:
+    """Yields a list of the module paths entered and not left: after an error, where it was."""
+    stack: list[str] = []
+    handles = []
+
+    def enter(path: str) -> Any:
+        return lambda *_: stack.append(path)
+
+    def leave(*_: Any) -> None:
+        stack.pop()
+
+    for path, part in module.named_modules():
+        handles.append(part.register_forward_pre_hook(enter(path)))
+        handles.append(part.register_forward_hook(leave))
+    try:
+        yield stack
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _explain(error: Exception, running: Sequence[str]) -> str:
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    reason = lines[0] if lines else type(cause).__name__
+    place = f"module {running[-1]!r}" if running and running[-1] else "the module"
+    return f"export: {place} cannot be traced by torch.export: {reason}"
+
+
+def scopes(node: ir.Node) -> list[str]:
+    """Returns the module paths around a node, outermost ("") first; empty if unknown."""
+    text = node.metadata_props.get(_SCOPES)
+    if text is None:
+        return []
+    # The last entry is the name of the traced operation, not of a module.
+    return [str(scope) for scope in ast.literal_eval(text)][:-1]
+
+
+def _name_nodes(model: ir.Model) -> None:
+    """Names every node ``<module path>/<op type>``, numbered where that repeats."""
+    seen: dict[str, int] = {}
+    for node in model.graph:
+        path = (scopes(node) or [""])[-1]
+        name = f"{path}/{node.op_type}" if path else node.op_type
+        count = seen.get(name, 0)
+        seen[name] = count + 1
+        node.name = f"{name}_{count}" if count else name
+
+
+def _label_quantizers(model: ir.Model, module: nn.Module) -> None:
+    """Marks the one value that leaves each activation quantizer with the quantizer's path."""
+    modules = dict(module.named_modules())
+    inside: dict[str, list[ir.Node]] = {}
+    for node in model.graph:
+        for path in scopes(node):
+            if isinstance(modules.get(path), Quantizer):
+                inside.setdefault(path, []).append(node)
+                break
+    for path, nodes in inside.items():
+        members = {id(node) for node in nodes}
+        leaving = [
+            output
+            for node in nodes
+            for output in node.outputs
+            if output.is_graph_output() or any(id(u.node) not in members for u in output.uses())
+        ]
+        if len(leaving) == 1:
+            leaving[0].metadata_props[QUANTIZER_KEY] = path
+
+
+def _keep_epsilons(model: ir.Model, module: nn.Module) -> None:
+    modules: Mapping[str, nn.Module] = dict(module.named_modules())
+    for node in model.graph:
+        if is_op(node, "BatchNormalization"):
+            eps = getattr(modules.get((scopes(node) or [""])[-1]), "eps", None)
+            if eps is not None:
+                node.metadata_props[EPSILON_KEY] = repr(float(eps))
+
+
+def _name_outputs(model: ir.Model) -> None:
+    outputs = model.graph.outputs
+    for index, output in enumerate(outputs):
+        if not output.is_graph_input():
+            output.name = "output" if len(outputs) == 1 else f"output_{index}"

@@ -1,0 +1,98 @@
+"""What a file says about itself: ``metadata_props`` with JSON values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+import torch
+from onnx import numpy_helper
+
+from bnndeploy.export.graph import QUANTIZER_KEY, dims, is_ours
+from bnndeploy.export.product import PRODUCTS
+from bnndeploy.ops.packing import WORD_BITS
+
+FORMAT = 1
+PREFIX = "bnndeploy."
+
+
+def set_metadata(model: onnx.ModelProto, entries: Mapping[str, Any]) -> None:
+    """Writes entries as ``bnndeploy.<key>`` with JSON values, sorted by key."""
+    del model.metadata_props[:]
+    for key in sorted(entries):
+        value = json.dumps(entries[key], sort_keys=True, separators=(",", ":"))
+        model.metadata_props.add(key=PREFIX + key, value=value)
+
+
+def get_metadata(model: onnx.ModelProto) -> dict[str, Any]:
+    """Reads the entries that :func:`set_metadata` wrote."""
+    return {
+        entry.key.removeprefix(PREFIX): json.loads(entry.value)
+        for entry in model.metadata_props
+        if entry.key.startswith(PREFIX)
+    }
+
+
+def versions() -> dict[str, str]:
+    """Returns what made the file; thresholds are exact for this torch on this CPU capability."""
+    packages = {name: version(name) for name in ("bnndeploy", "torch", "onnx", "numpy")}
+    return {**packages, "cpu_capability": torch.backends.cpu.get_cpu_capability()}
+
+
+def weights_sha256(model: onnx.ModelProto) -> str:
+    """Hashes name, dtype, shape and bytes of every initializer, sorted by name.
+
+    For each: ``name NUL dtype NUL shape NUL bytes`` in UTF-8, dtype as NumPy names it, shape as
+    decimal numbers with commas, bytes little-endian in row order.
+    """
+    digest = hashlib.sha256()
+    for tensor in sorted(model.graph.initializer, key=lambda tensor: tensor.name):
+        array = numpy_helper.to_array(tensor)
+        shape = ",".join(map(str, array.shape))
+        digest.update(f"{tensor.name}\0{array.dtype.name}\0{shape}\0".encode())
+        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+    return digest.hexdigest()
+
+
+def find_probes(graph: ir.Graph) -> dict[str, dict[str, Any]]:
+    """Lists the values that equal a quantizer's output: name to module path, kind, channels.
+
+    Bits stand for +1 and -1; a packed map is channels last and may be compared with a
+    flattened output, whose order is C, H, W.
+    """
+    probes: dict[str, dict[str, Any]] = {}
+    for node in graph:
+        for output in node.outputs:
+            path = output.metadata_props.get(QUANTIZER_KEY)
+            shape = dims(output)
+            if path is None or not output.name or shape is None:
+                continue
+            packed = output.dtype == ir.DataType.UINT32
+            channels = _bit_channels(output) if packed else shape[1] if len(shape) > 1 else 1
+            kind = "bits" if packed else "float"
+            probes[output.name] = {"module": path, "kind": kind, "channels": channels}
+    return probes
+
+
+def _bit_channels(bits: ir.Value) -> int:
+    """Returns how many bits of a packed value count, from the nodes around it."""
+    for node in [usage.node for usage in bits.uses()]:
+        if is_ours(node, "UnpackBits", "XnorConv", "TernaryConv") and node.inputs[0] is bits:
+            return int(node.attributes["channels"].value)
+        if is_ours(node, "XnorGemm", "TernaryGemm") and node.inputs[0] is bits:
+            return int(node.attributes["k"].value)
+    producer = bits.producer()
+    if is_ours(producer, *PRODUCTS, "PackBits"):
+        assert producer is not None
+        floats = producer.outputs[0] if producer.op_type in PRODUCTS else producer.inputs[0]
+        shape = dims(floats)
+        if shape is not None and isinstance(shape[1], int):
+            return shape[1]
+    shape = dims(bits)
+    assert shape is not None
+    return int(shape[-1]) * WORD_BITS

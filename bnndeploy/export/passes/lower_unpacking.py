@@ -1,0 +1,116 @@
+"""Moves UnpackBits down, so that what lies above works on bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from bnndeploy.export.context import Context
+from bnndeploy.export.graph import (
+    add_constant,
+    attribute,
+    dims,
+    insert,
+    is_op,
+    is_ours,
+    rank,
+    replace,
+    static_dim,
+)
+from bnndeploy.export.passes.pack_signs import packed_dims
+from bnndeploy.export.pooling import pooling_of
+from bnndeploy.ops.names import DOMAIN
+from bnndeploy.ops.packing import WORD_BITS
+
+
+class LowerUnpacking:
+    """Exchanges UnpackBits with the operators that read it.
+
+    1. ``MaxPool(UnpackBits(b))``: the greatest of signs is the OR of bits, MaxPoolBits.
+    2. ``Reshape(UnpackBits(b))`` from ``[N, C, 1, 1]`` to ``[N, C]``: a reshape of words.
+    3. ``Concat(UnpackBits(b0), …)`` along channels: a concatenation of words, where all but
+       the last have whole words (channels a multiple of 32).
+    """
+
+    name = "lower-unpacking"
+
+    def __call__(self, graph: ir.Graph, context: Context) -> None:
+        for node in list(graph):
+            if not any(is_unpacked(value) for value in node.inputs):
+                continue
+            if is_op(node, "MaxPool"):
+                self._pool(graph, node, context)
+            elif is_op(node, "Reshape", "Flatten"):
+                self._reshape(graph, node, context)
+            elif is_op(node, "Concat"):
+                self._concat(graph, node, context)
+
+    def _pool(self, graph: ir.Graph, node: ir.Node, context: Context) -> None:
+        pooling = pooling_of(node)
+        if isinstance(pooling, str):
+            context.declined(self.name, node, pooling)
+            return
+        bits, channels = bits_of(node.inputs[0])
+        invert = np.zeros(-(-channels // WORD_BITS), np.uint32)
+        pooled = insert(
+            graph, node, "MaxPoolBits",
+            [bits, add_constant(graph, invert, f"{node.name}.invert")], pooling,
+            domain=DOMAIN, name=node.name, shape=packed_dims(node.outputs[0]),
+            dtype=ir.DataType.UINT32,
+        )  # fmt: skip
+        self._finish(graph, node, pooled.outputs[0], channels)
+        context.fired(self.name, node, "max-pool on bits")
+
+    def _reshape(self, graph: ir.Graph, node: ir.Node, context: Context) -> None:
+        bits, channels = bits_of(node.inputs[0])
+        if rank(node.outputs[0]) != 2 or static_dim(node.outputs[0], 1) != channels:
+            return  # a flatten of a map joins the product that reads it
+        words = static_dim(bits, -1)
+        target = add_constant(graph, np.array([-1, words], np.int64), f"{node.name}.shape")
+        shape = dims(node.outputs[0])
+        assert shape is not None
+        reshaped = insert(
+            graph, node, "Reshape", [bits, target], {"allowzero": 0}, name=node.name,
+            shape=[shape[0], words], dtype=ir.DataType.UINT32,
+        )  # fmt: skip
+        self._finish(graph, node, reshaped.outputs[0], channels)
+        context.fired(self.name, node, "reshape of words")
+
+    def _concat(self, graph: ir.Graph, node: ir.Node, context: Context) -> None:
+        if attribute(node, "axis") not in (1, 1 - (rank(node.outputs[0]) or 0)):
+            context.declined(self.name, node, "not along the channels")
+            return
+        if not all(is_unpacked(value) for value in node.inputs):
+            context.declined(self.name, node, "not all of its inputs are bits")
+            return
+        parts = [bits_of(value) for value in node.inputs]
+        if any(channels % WORD_BITS for _, channels in parts[:-1]):
+            context.declined(self.name, node, "a part's channels are not a multiple of 32")
+            return
+        joined = insert(
+            graph, node, "Concat", [bits for bits, _ in parts], {"axis": -1}, name=node.name,
+            shape=packed_dims(node.outputs[0]), dtype=ir.DataType.UINT32,
+        )  # fmt: skip
+        self._finish(graph, node, joined.outputs[0], sum(channels for _, channels in parts))
+        context.fired(self.name, node, "concatenation of words")
+
+    def _finish(self, graph: ir.Graph, node: ir.Node, bits: ir.Value, channels: int) -> None:
+        unpack = insert(
+            graph, node, "UnpackBits", [bits], {"channels": channels}, domain=DOMAIN,
+            name=f"{node.name}.floats", like=node.outputs[0],
+        )  # fmt: skip
+        replace(node.outputs[0], unpack.outputs[0])
+        graph.remove(node, safe=True)
+
+
+def is_unpacked(value: ir.Value | None) -> bool:
+    """Says whether an UnpackBits node makes ``value``."""
+    return value is not None and is_ours(value.producer(), "UnpackBits")
+
+
+def bits_of(value: ir.Value | None) -> tuple[ir.Value, int]:
+    """Returns the bits and the channel count behind an unpacked value."""
+    node = value.producer() if value is not None else None
+    assert node is not None
+    assert node.inputs[0] is not None
+    return node.inputs[0], int(attribute(node, "channels"))

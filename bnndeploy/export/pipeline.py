@@ -1,0 +1,42 @@
+"""The passes in their order, for each form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+from onnx_ir.passes import common
+
+from bnndeploy.export.context import Context, Pass
+from bnndeploy.export.passes.emit_bits import EmitBits
+from bnndeploy.export.passes.fold_thresholds import FoldThresholds
+from bnndeploy.export.passes.fuse_epilogues import FuseEpilogues
+from bnndeploy.export.passes.join_ternary_planes import JoinTernaryPlanes
+from bnndeploy.export.passes.lower_unpacking import LowerUnpacking
+from bnndeploy.export.passes.pack_products import PackProducts
+from bnndeploy.export.passes.pack_signs import PackSigns
+from bnndeploy.export.passes.raise_signs import RaiseSigns
+from bnndeploy.export.passes.restore_signs import RestoreSigns
+from bnndeploy.export.passes.simplify_shapes import SimplifyShapes
+
+SIMPLIFY: Sequence[Pass] = (SimplifyShapes(),)
+
+PACK: Sequence[Pass] = (
+    RaiseSigns(),
+    PackSigns(),
+    LowerUnpacking(),
+    JoinTernaryPlanes(),
+    PackProducts(),
+    FoldThresholds(),
+    FuseEpilogues(),
+    EmitBits(),
+    RestoreSigns(),
+)
+
+
+def run_passes(model: ir.Model, passes: Sequence[Pass], context: Context) -> None:
+    """Runs passes one after the other, removing dead code after each."""
+    for apply in passes:
+        apply(model.graph, context)
+        model.graph.sort()
+        common.RemoveUnusedNodesPass()(model)

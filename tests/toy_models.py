@@ -70,3 +70,12 @@ def sum_and_difference(batch="N", metadata=None):
         nodes, "arithmetic", [values["a"], values["b"]], [values["total"], values["rest"]]
     )
     return save(graph, metadata)
+
+
+def write_version(folder, name, version, data):
+    """Puts ``<name>/<version>/model.onnx`` in place at once, as a deployment should."""
+    target = folder / name / str(version) / "model.onnx"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_suffix(".new")
+    new.write_bytes(data)
+    new.replace(target)

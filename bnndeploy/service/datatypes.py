@@ -73,7 +73,8 @@ def from_json(data: object, datatype: str, shape: Sequence[int], subject: str) -
         raise bad_request(f"{subject}: got data {str(data)[:40]!r}, expected a list")
     dtype = _NUMPY[datatype]
     try:
-        values = np.array(data, dtype=object if datatype == BYTES else None)
+        # numpy would make floats of a list that mixes small and very large integers.
+        values = np.array(data, dtype=object if datatype in (BYTES, "UINT64") else None)
     except ValueError:
         raise bad_request(f"{subject}: data is ragged or nested too deeply") from None
     with np.errstate(over="ignore"):
@@ -88,7 +89,7 @@ def _holds(dtype: np.dtype[Any], values: Array) -> bool:
     if values.size == 0:
         return True
     if dtype.kind == "O":
-        return all(isinstance(element, str) for element in values.ravel())
+        return all(isinstance(element, str) for element in values.flat)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return (

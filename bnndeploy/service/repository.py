@@ -51,7 +51,7 @@ class Repository:
         self.draining = False
         self._source = source
         self._name = name
-        self._metrics = metrics
+        self.metrics = metrics
         self._entries: dict[Key, _Entry] = {}
         self._unloaded: set[str] = set()  # by request: their files are not followed
         self._lock = asyncio.Lock()
@@ -186,15 +186,15 @@ class Repository:
                 threads=self.settings.threads,
                 portable=self.settings.portable,
             )
-            model = ServedModel(*key, session, self.settings, self._metrics)
+            model = ServedModel(*key, session, self.settings, self.metrics)
         except BnnDeployError as error:
             entry.reason = str(error)
-            self._metrics.loads.labels(key[0], "failed").inc()
+            self.metrics.loads.labels(key[0], "failed").inc()
             log.warning("model %s version %d: %s", *key, error)
             return
         self._retire(entry)
         entry.model, entry.reason = model, ""
-        self._metrics.loads.labels(key[0], "loaded").inc()
+        self.metrics.loads.labels(key[0], "loaded").inc()
         log.info("model %s version %d: loaded from %s", *key, file.path)
 
     def _retire(self, entry: _Entry) -> None:

@@ -44,19 +44,25 @@ class Server(uvicorn.Server):
     def run_until_stopped(
         self, host: str, port: int, announce: Callable[[str], None] = lambda url: None
     ) -> None:
-        """Loads the models, then serves them; ``announce`` is given the address.
+        """Loads the models, then serves them; ``announce`` is given the address once it answers.
 
         Raises:
             BnnDeployError: If no model can be loaded or the address cannot be used.
         """
-        asyncio.run(self._run(host, port, announce))
+        self._announce = announce
+        asyncio.run(self._run(host, port))
 
-    async def _run(self, host: str, port: int, announce: Callable[[str], None]) -> None:
+    async def _run(self, host: str, port: int) -> None:
         with _bind(host, port) as listener:
-            await self.repository.start()
-            address, bound_port = listener.getsockname()[:2]
-            announce(f"http://{f'[{address}]' if ':' in address else address}:{bound_port}")
+            await self.repository.start()  # here and not in the application: one line if it fails
             await self.serve(sockets=[listener])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listens, then tells the address."""
+        await super().startup(sockets)
+        for listener in sockets or []:
+            address, port = listener.getsockname()[:2]
+            self._announce(f"http://{f'[{address}]' if ':' in address else address}:{port}")
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Drains instead of uvicorn's raising the signal again, so that the exit code is 0."""

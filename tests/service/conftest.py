@@ -1,0 +1,97 @@
+import contextlib
+import threading
+import warnings
+
+import pytest
+import toy_models
+
+from bnndeploy.runtime import InferenceSession
+from bnndeploy.service import repository as repository_module
+from bnndeploy.service.server import Server
+from bnndeploy.service.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def triton():
+    """The real client's module; only warnings of its own import are let through."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import tritonclient.http as http
+    return http
+
+
+@pytest.fixture
+def start_server():
+    """Starts servers in threads, on ports of their own; they are stopped after the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start(source, **settings):
+            options = {"portable": True, "threads": 1, "poll": 0.05} | settings
+            return stack.enter_context(running(Server(source, Settings(**options))))
+
+        yield start
+
+
+@contextlib.contextmanager
+def running(server):
+    """Yields the server, with its address as ``server.url``, while it runs."""
+    ready = threading.Event()
+
+    def announce(url):
+        server.url = url.removeprefix("http://")
+        ready.set()
+
+    def run():
+        try:
+            server.run_until_stopped("127.0.0.1", 0, announce)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert ready.wait(20)
+    try:
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def connect(triton):
+    """Opens the real client for a server."""
+    with contextlib.ExitStack() as stack:
+        yield lambda server, **options: stack.enter_context(
+            triton.InferenceServerClient(server.url, **options)
+        )
+
+
+@pytest.fixture
+def hold_runs(monkeypatch):
+    """Makes every run wait until the returned event is set; ``event.started`` tells of one."""
+    released = threading.Event()
+    released.started = threading.Event()
+
+    class HeldSession(InferenceSession):
+        def run(self, *arguments):
+            released.started.set()
+            assert released.wait(20)
+            return super().run(*arguments)
+
+    monkeypatch.setattr(repository_module, "InferenceSession", HeldSession)
+    yield released
+    released.set()
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A folder with one version of each toy model."""
+    models = {
+        "digits": toy_models.classifier()[0],
+        "arithmetic": toy_models.sum_and_difference(),
+        "fixed": toy_models.sum_and_difference(batch=2),
+    }
+    for name, data in models.items():
+        toy_models.write_version(tmp_path, name, 1, data)
+    return tmp_path

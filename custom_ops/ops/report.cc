@@ -28,6 +28,22 @@ std::vector<KernelList> KernelLists() {
        {
 #include "kernels/sign/kernels.inc"
        }},
+      {"ternary",
+       {
+#include "kernels/ternary/kernels.inc"
+       }},
+      {"pack_bits",
+       {
+#include "kernels/pack_bits/kernels.inc"
+       }},
+      {"unpack_bits",
+       {
+#include "kernels/unpack_bits/kernels.inc"
+       }},
+      {"max_pool_bits",
+       {
+#include "kernels/max_pool_bits/kernels.inc"
+       }},
   };
 #undef BNN_KERNEL
 }

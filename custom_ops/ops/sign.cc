@@ -44,7 +44,8 @@ const ort::OpDefinition& Sign() {
         Type type;
         ort::Shape shape;
         inference.Input(0, &type, &shape);
-        inference.Output(0, type, shape);
+        // Rank 0 also stands for a rank that is not known.
+        if (shape.rank > 0) inference.Output(0, type, shape);
       },
       [](const ort::Node& node) -> std::unique_ptr<ort::Kernel> {
         return std::make_unique<SignOp>(node);

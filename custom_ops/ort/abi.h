@@ -19,6 +19,7 @@ struct OrtOpAttr;
 struct OrtTypeInfo;
 struct OrtTensorTypeAndShapeInfo;
 struct OrtValue;
+struct OrtAllocator;
 struct OrtApi;
 struct OrtApiBase;
 }
@@ -29,7 +30,6 @@ namespace bnn::ort {
 inline constexpr uint32_t kApiVersion = 18;
 
 // Values of ONNX Runtime's enumerations; every one of them is passed as an int.
-inline constexpr int kErrorFail = 1;
 inline constexpr int kErrorInvalidArgument = 2;
 inline constexpr int kInputOutputRequired = 0;
 inline constexpr int kInputOutputOptional = 1;

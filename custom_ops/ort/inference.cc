@@ -1,10 +1,17 @@
 #include "ort/inference.h"
 
+#include <atomic>
 #include <memory>
+#include <string>
 
 #include "ort/error.h"
 
 namespace bnn::ort {
+namespace {
+
+std::atomic<uint64_t> fresh_names{0};  // sessions may be created on several threads
+
+}  // namespace
 
 void Inference::Input(size_t index, Type* type, Shape* shape) const {
   OrtTensorTypeAndShapeInfo* info = nullptr;  // stays with the context
@@ -20,10 +27,13 @@ void Inference::Output(size_t index, Type type, const Shape& shape) const {
       info, GetApi().ReleaseTensorTypeAndShapeInfo);
   Check(GetApi().SetTensorElementType(info, static_cast<int>(type)));
   Check(GetApi().SetDimensions(info, shape.dims, shape.rank));
-  // A size is either a number or has a name; an empty name means neither is known.
+  // ONNX Runtime takes a size without a name for a number, even -1: name what is not known.
   const char* names[kMaxRank];
+  std::string fresh[kMaxRank];
   for (size_t axis = 0; axis < shape.rank; ++axis) {
-    names[axis] = shape.names[axis] ? shape.names[axis] : "";
+    const bool named = shape.names[axis] != nullptr && *shape.names[axis] != '\0';
+    if (shape[axis] < 0 && !named) fresh[axis] = "bnndeploy_" + std::to_string(fresh_names++);
+    names[axis] = shape[axis] < 0 && named ? shape.names[axis] : fresh[axis].c_str();
   }
   Check(GetApi().SetSymbolicDimensions(info, names, shape.rank));
   Succeeded(GetApi().ShapeInferContext_SetOutputTypeShape(context_, index, info));

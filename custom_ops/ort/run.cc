@@ -1,7 +1,5 @@
 #include "ort/run.h"
 
-#include <string>
-
 #include "ort/adaptor.h"
 #include "ort/error.h"
 
@@ -11,9 +9,7 @@ Tensor Run::Input(size_t index, Type type) const {
   const OrtValue* value = nullptr;
   Check(GetApi().KernelContext_GetInput(context_, index, &value));
   const Tensor tensor = ReadTensor(value, "input");
-  if (tensor.type != type) {
-    Fail(std::string("input ") + definition_.inputs[index], ToString(tensor.type), ToString(type));
-  }
+  if (tensor.type != type) Fail(InputSubject(index), ToString(tensor.type), ToString(type));
   return tensor;
 }
 
@@ -25,8 +21,12 @@ void* Run::Output(size_t index, const Shape& shape) const {
   return data;
 }
 
+std::string Run::InputSubject(size_t index) const {
+  return std::string("input ") + definition_.inputs[index];
+}
+
 void Run::FailShape(size_t index, const Shape& got, const std::string& expected) const {
-  Fail(std::string("input ") + definition_.inputs[index], "shape " + ToString(got), expected);
+  Fail(InputSubject(index), "shape " + ToString(got), expected);
 }
 
 void Run::ParallelFor(void (*task)(void*, size_t), size_t total, void* data) const {

@@ -3,6 +3,7 @@
 #define BNN_ORT_RUN_H_
 
 #include <algorithm>
+#include <string>
 
 #include "ort/tensor.h"
 
@@ -21,7 +22,10 @@ class Run {
   // Allocates an output; the pointer is null if it has no elements.
   void* Output(size_t index, const Shape& shape) const;
 
-  // Throws "input <name>: got shape ..., expected ...".
+  // Returns "input W" and the like, for messages.
+  std::string InputSubject(size_t index) const;
+
+  // Throws "input <name>: got shape <got>, expected <expected>".
   [[noreturn]] void FailShape(size_t index, const Shape& got, const std::string& expected) const;
 
   // Calls task(begin, end) on ranges of at least `grain` that cover [0, total).

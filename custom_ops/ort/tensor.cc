@@ -17,7 +17,12 @@ bool Shape::operator==(const Shape& other) const {
 
 int64_t Shape::Product(size_t first, size_t last) const {
   int64_t product = 1;
-  for (size_t axis = first; axis < last; ++axis) product *= dims[axis];
+  for (size_t axis = first; axis < last; ++axis) {
+    // An empty tensor may have other sizes of any magnitude.
+    if (__builtin_mul_overflow(product, dims[axis], &product)) {
+      Fail("shape", ToString(*this), "sizes whose product fits 63 bits");
+    }
+  }
   return product;
 }
 

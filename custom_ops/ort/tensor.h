@@ -27,7 +27,7 @@ struct Shape {
   bool operator==(const Shape& other) const;
   bool operator!=(const Shape& other) const { return !(*this == other); }
 
-  // Returns the product of the sizes of the axes [first, last).
+  // Returns the product of the sizes of the axes [first, last); throws if it overflows.
   int64_t Product(size_t first, size_t last) const;
   int64_t Count() const { return Product(0, rank); }
 

@@ -59,7 +59,12 @@ class Registry(Generic[T]):
     def options(self, name: str) -> dict[str, Any]:
         """Returns the options of ``name`` with their defaults."""
         parameters = inspect.signature(self.builder(name)).parameters
-        return {key: parameter.default for key, parameter in parameters.items()}
+        # A class without options shows the *args and **kwargs of its base.
+        return {
+            key: parameter.default
+            for key, parameter in parameters.items()
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        }
 
     def build(self, name: str, **options: Any) -> T:
         """Builds what was registered under ``name``.

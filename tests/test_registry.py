@@ -46,3 +46,15 @@ def test_an_unknown_option_lists_the_known_ones(fruits):
 def test_a_missing_option_is_named(fruits):
     with pytest.raises(RecipeError, match="fruit 'apple': option 'weight' is missing"):
         fruits.build("apple")
+
+
+def test_a_class_without_options_of_its_own_has_none():
+    class Open:
+        def __init__(self, *args, **kwargs):
+            pass
+
+    registry = Registry("door")
+    registry.register("open")(Open)
+
+    assert registry.options("open") == {}
+    assert isinstance(registry.build("open"), Open)

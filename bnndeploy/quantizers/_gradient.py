@@ -36,7 +36,7 @@ class _PassScaled(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         (slope,) = ctx.saved_tensors
-        return grads[0] * slope, None, None
+        return torch.where(slope != 0, grads[0] * slope, 0), None, None
 
 
 class _Pass(torch.autograd.Function):

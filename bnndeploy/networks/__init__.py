@@ -4,15 +4,18 @@ from bnndeploy.networks import (
     binary_alexnet,
     binary_densenet,
     binary_resnet_e,
+    birealnet,
     bnn_cnn,
     bnn_mlp,
     bnn_vgg,
+    dorefa_resnet,
     meliusnet,
     quicknet,
     real_to_binary,
     resnet_binary,
     ttq_lenet,
     ttq_resnet,
+    xnor_alexnet,
 )
 from bnndeploy.networks._base import build, names, options, register
 
@@ -20,10 +23,12 @@ __all__ = [
     "binary_alexnet",
     "binary_densenet",
     "binary_resnet_e",
+    "birealnet",
     "bnn_cnn",
     "bnn_mlp",
     "bnn_vgg",
     "build",
+    "dorefa_resnet",
     "meliusnet",
     "names",
     "options",
@@ -33,4 +38,5 @@ __all__ = [
     "resnet_binary",
     "ttq_lenet",
     "ttq_resnet",
+    "xnor_alexnet",
 ]

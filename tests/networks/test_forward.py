@@ -8,28 +8,44 @@ from bnndeploy.errors import RecipeError
 SMALL = {
     "binary-alexnet": {"input_shape": (3, 64, 64)},
     "binary-densenet-28": {"input_shape": (3, 16, 16)},
-    "binary-densenet-37": {"input_shape": (3, 16, 16)},
-    "binary-densenet-45": {"input_shape": (3, 64, 64)},
     "binary-resnet-e-18": {"input_shape": (3, 64, 64)},
+    "birealnet-18": {"input_shape": (3, 16, 16)},
     "bnn-cnn": {"input_shape": (1, 8, 8)},
     "bnn-mlp": {"input_shape": (1, 8, 8), "hidden": (64, 64)},
     "bnn-vgg": {"input_shape": (3, 16, 16), "channels": (32, 64), "hidden": 64},
+    "dorefa-resnet-18": {"input_shape": (3, 16, 16)},
     "meliusnet-22": {"input_shape": (3, 32, 32)},
     "quicknet-small": {"input_shape": (3, 32, 32)},
-    "quicknet-medium": {"input_shape": (3, 32, 32)},
-    "quicknet-large": {"input_shape": (3, 32, 32)},
     "real-to-binary-18": {"input_shape": (3, 16, 16)},
     "resnet-binary": {"input_shape": (3, 8, 8), "depth": 20, "inflate": 1},
     "ttq-lenet": {"input_shape": (1, 16, 16)},
     "ttq-resnet-20": {"input_shape": (3, 8, 8)},
-    "ttq-resnet-32": {"input_shape": (3, 8, 8)},
-    "ttq-resnet-44": {"input_shape": (3, 8, 8)},
-    "ttq-resnet-56": {"input_shape": (3, 8, 8)},
+    "xnor-alexnet": {"input_shape": (3, 64, 64)},
+}
+# Deeper or wider members of families above, built by the same code.
+SIBLINGS = {
+    "binary-densenet-37",
+    "binary-densenet-45",
+    "birealnet-34",
+    "quicknet-large",
+    "quicknet-medium",
+    "ttq-resnet-32",
+    "ttq-resnet-44",
+    "ttq-resnet-56",
 }
 
 
-def test_every_network_has_a_small_input_here():
-    assert sorted(SMALL) == networks.names()
+def test_every_network_or_a_sibling_has_a_small_input_here():
+    assert sorted(SIBLINGS | set(SMALL)) == networks.names()
+
+
+@pytest.mark.parametrize("network", sorted(SIBLINGS))
+def test_siblings_give_one_logit_per_class(network):
+    with torch.device("meta"):
+        module = networks.build(network, classes=7)
+        images = torch.empty(2, *networks.options(network)["input_shape"])
+
+    assert module(images).shape == (2, 7)
 
 
 @pytest.mark.parametrize("network", SMALL)

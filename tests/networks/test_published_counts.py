@@ -1,5 +1,7 @@
 """Parameters and multiply-accumulates of the networks against the numbers of their sources."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -21,8 +23,10 @@ LARQ_SUMMARIES = {
     "binary-densenet-37": (7_593_984, 1_108_264, 4_506_808_320, 199_738_368),
     "binary-densenet-45": (12_349_440, 1_540_072, 6_430_556_160, 244_103_424),
     "binary-resnet-e-18": (10_985_472, 704_168, 1_676_279_808, 137_793_536),
+    "birealnet-18": (10_985_472, 704_040, 1_676_279_808, 137_793_536),
     "meliusnet-22": (6_119_424, 825_160, 4_624_220_160, 136_388_608),
     "real-to-binary-18": (10_985_472, 1_001_448, 1_676_279_808, 138_087_936),
+    "xnor-alexnet": (58_236_928, 4_150_176, 1_025_744_896, 113_379_328),
 }
 
 
@@ -36,6 +40,15 @@ def test_parameters_and_macs_equal_the_summaries_of_the_larq_zoo(network):
         counts.binary_macs,
         counts.float_macs,
     ) == LARQ_SUMMARIES[network]
+
+
+# Liu et al., "ReActNet", 2020, arXiv:2003.03488, table 1: billions of binary operations.
+@pytest.mark.parametrize(
+    ("network", "billions"),
+    [("birealnet-18", 1.68), ("birealnet-34", 3.53), ("real-to-binary-18", 1.68)],
+)
+def test_binary_macs_equal_the_comparison_in_the_reactnet_paper(network, billions):
+    assert round(total(network).binary_macs / 1e9, 2) == billions
 
 
 # Docstrings of the larq zoo 2.x (larq_zoo/sota/quicknet.py): parameters.
@@ -96,3 +109,22 @@ def test_the_resnet_of_binarynet_pytorch_has_the_layers_of_its_source():
     a, b, c = 80, 160, 320
     three = 3 * a + 4 * a * a + a * b + 3 * b * b + b * c + 3 * c * c
     assert counts.binary_parameters == 9 * three + a * b + b * c + 10 * c
+
+
+def test_the_dorefa_resnet_has_the_layers_of_its_source():
+    widths = [64, 64, 128, 256, 512]
+    blocks = list(itertools.pairwise(widths))
+
+    counts = total("dorefa-resnet-18")
+
+    # resnet-dorefa.py: each stage enters by two convolutions and a 1x1 shortcut, then two more.
+    assert counts.binary_parameters == sum(9 * (a * b + 3 * b * b) + a * b for a, b in blocks)
+    norms = sum(a + b + b + b for a, b in blocks) + 512
+    assert counts.float_parameters == (49 * 3 + 1) * 64 + 2 * norms + 513 * 1000
+    assert counts.binary_macs == 0, "four-bit inputs are no binary inputs"
+
+
+def test_four_levels_are_not_stored_as_ternary():
+    counts = total("dorefa-resnet-18", weight_bits=2)
+
+    assert (counts.binary_parameters, counts.ternary_parameters) == (0, 0)

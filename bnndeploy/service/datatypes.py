@@ -92,9 +92,8 @@ def _holds(dtype: np.dtype[Any], values: Array) -> bool:
         return all(isinstance(element, str) for element in values.flat)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        return (
-            values.dtype.kind in "iu" and limits.min <= values.min() <= values.max() <= limits.max
-        )
+        whole = values.dtype.kind in "iu" or all(type(element) is int for element in values.flat)
+        return whole and bool(limits.min <= values.min() and values.max() <= limits.max)
     return values.dtype.kind in ("b" if dtype.kind == "b" else "iuf")
 
 

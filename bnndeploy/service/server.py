@@ -72,6 +72,7 @@ class Server(uvicorn.Server):
 
 
 def _bind(host: str, port: int) -> socket.socket:
+    listener = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -80,6 +81,8 @@ def _bind(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
     except OSError as error:
+        if listener:
+            listener.close()
         raise BnnDeployError(
             f"address {host}:{port}: cannot be used ({error.strerror}); choose another host or port"
         ) from error

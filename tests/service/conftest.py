@@ -4,11 +4,29 @@ import warnings
 
 import pytest
 import toy_models
+from onnx import TensorProto
 
 from bnndeploy.runtime import InferenceSession
 from bnndeploy.service import repository as repository_module
 from bnndeploy.service.server import Server
 from bnndeploy.service.settings import Settings
+
+# The protocol's data types, and how ONNX calls them.
+ELEMENTS = {
+    "BOOL": TensorProto.BOOL,
+    "UINT8": TensorProto.UINT8,
+    "INT8": TensorProto.INT8,
+    "UINT16": TensorProto.UINT16,
+    "INT16": TensorProto.INT16,
+    "UINT32": TensorProto.UINT32,
+    "INT32": TensorProto.INT32,
+    "UINT64": TensorProto.UINT64,
+    "INT64": TensorProto.INT64,
+    "FP16": TensorProto.FLOAT16,
+    "FP32": TensorProto.FLOAT,
+    "FP64": TensorProto.DOUBLE,
+    "BYTES": TensorProto.STRING,
+}
 
 
 @pytest.fixture(scope="session")
@@ -86,12 +104,26 @@ def hold_runs(monkeypatch):
 
 @pytest.fixture
 def repository(tmp_path):
-    """A folder with one version of each toy model."""
+    """A folder with one version of some toy models."""
+    return write_repository(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """One server of those models, for tests that change nothing about it."""
+    folder = write_repository(tmp_path_factory.mktemp("repository"))
+    with running(Server(folder, Settings(portable=True, threads=1))) as server:
+        yield server
+
+
+def write_repository(folder):
     models = {
         "digits": toy_models.classifier()[0],
         "arithmetic": toy_models.sum_and_difference(),
         "fixed": toy_models.sum_and_difference(batch=2),
     }
+    for name, element in ELEMENTS.items():
+        models[f"same-{name}"] = toy_models.identity(element)
     for name, data in models.items():
-        toy_models.write_version(tmp_path, name, 1, data)
-    return tmp_path
+        toy_models.write_version(folder, name, 1, data)
+    return folder

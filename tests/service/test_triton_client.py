@@ -5,7 +5,6 @@ import threading
 import numpy as np
 import pytest
 import toy_models
-from onnx import TensorProto
 
 BINARY_AND_JSON = pytest.mark.parametrize("binary", [True, False], ids=["binary", "json"])
 
@@ -40,11 +39,11 @@ def test_the_client_gets_the_models_answer(triton, connect, start_server, tmp_pa
     assert ("parameters" in result.get_output("logits")) == binary
 
 
-def test_tensors_of_both_modes_mix_in_one_request(triton, connect, start_server, repository):
+def test_tensors_of_both_modes_mix_in_one_request(triton, connect, server):
     a = np.arange(6, dtype=np.float32).reshape(2, 3)
     b = np.ones((2, 3), np.float32)
 
-    client = connect(start_server(repository))
+    client = connect(server)
     result = client.infer(
         "arithmetic",
         [tensor(triton, "b", b, binary=False), tensor(triton, "a", a)],
@@ -61,31 +60,27 @@ def test_tensors_of_both_modes_mix_in_one_request(triton, connect, start_server,
 
 @BINARY_AND_JSON
 @pytest.mark.parametrize(
-    ("element", "datatype", "array"),
+    ("datatype", "array"),
     [
-        (TensorProto.BOOL, "BOOL", np.array([[True, False, False, True]])),
-        (TensorProto.UINT8, "UINT8", np.array([[0, 1, 254, 255]], np.uint8)),
-        (TensorProto.INT8, "INT8", np.array([[-128, -1, 0, 127]], np.int8)),
-        (TensorProto.UINT16, "UINT16", np.array([[0, 1, 2, 65535]], np.uint16)),
-        (TensorProto.INT16, "INT16", np.array([[-32768, 0, 1, 32767]], np.int16)),
-        (TensorProto.UINT32, "UINT32", np.array([[0, 1, 2, 2**32 - 1]], np.uint32)),
-        (TensorProto.INT32, "INT32", np.array([[-(2**31), 0, 1, 2**31 - 1]], np.int32)),
-        (TensorProto.UINT64, "UINT64", np.array([[0, 1, 2, 2**64 - 1]], np.uint64)),
-        (TensorProto.INT64, "INT64", np.array([[-(2**63), 0, 1, 2**63 - 1]], np.int64)),
-        (TensorProto.FLOAT, "FP32", np.array([[-1.5, 0, 1e-30, 3e38]], np.float32)),
-        (TensorProto.DOUBLE, "FP64", np.array([[-1.5, 0, 1e-300, 1e300]])),
-        (TensorProto.STRING, "BYTES", np.array([["", "a", "größer", "x\x00y"]], object)),
+        ("BOOL", np.array([[True, False, False, True]])),
+        ("UINT8", np.array([[0, 1, 254, 255]], np.uint8)),
+        ("INT8", np.array([[-128, -1, 0, 127]], np.int8)),
+        ("UINT16", np.array([[0, 1, 2, 65535]], np.uint16)),
+        ("INT16", np.array([[-32768, 0, 1, 32767]], np.int16)),
+        ("UINT32", np.array([[0, 1, 2, 2**32 - 1]], np.uint32)),
+        ("INT32", np.array([[-(2**31), 0, 1, 2**31 - 1]], np.int32)),
+        ("UINT64", np.array([[0, 1, 2, 2**64 - 1]], np.uint64)),
+        ("INT64", np.array([[-(2**63), 0, 1, 2**63 - 1]], np.int64)),
+        ("FP32", np.array([[-1.5, 0, 1e-30, 3e38]], np.float32)),
+        ("FP64", np.array([[-1.5, 0, 1e-300, 1e300]])),
+        ("BYTES", np.array([["", "a", "größer", "x\x00y"]], object)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_every_datatype_comes_back_unchanged(
-    triton, connect, start_server, tmp_path, element, datatype, array, binary
-):
-    (tmp_path / "same.onnx").write_bytes(toy_models.identity(element))
-
-    client = connect(start_server(tmp_path / "same.onnx"))
+def test_every_datatype_comes_back_unchanged(triton, connect, server, datatype, array, binary):
+    client = connect(server)
     result = client.infer(
-        "same",
+        f"same-{datatype}",
         [tensor(triton, "x", array, datatype, binary)],
         outputs=[triton.InferRequestedOutput("y", binary_data=binary)],
     )
@@ -96,39 +91,35 @@ def test_every_datatype_comes_back_unchanged(
     np.testing.assert_array_equal(y, array)
 
 
-def test_half_floats_travel_as_binary_and_are_refused_as_json(
-    triton, connect, start_server, tmp_path
-):
-    (tmp_path / "half.onnx").write_bytes(toy_models.identity(TensorProto.FLOAT16))
+def test_half_floats_travel_as_binary_and_are_refused_as_json(triton, connect, server):
     x = np.array([[1.5, -0.0, np.inf, 65504]], np.float16)
-    client = connect(start_server(tmp_path / "half.onnx"))
+    client = connect(server)
 
-    result = client.infer("half", [tensor(triton, "x", x, "FP16")])
+    result = client.infer("same-FP16", [tensor(triton, "x", x, "FP16")])
     np.testing.assert_array_equal(result.as_numpy("y"), x)
 
     as_json = [triton.InferRequestedOutput("y", binary_data=False)]
     with pytest.raises(triton.InferenceServerException, match="output y: FP16 has no JSON form"):
-        client.infer("half", [tensor(triton, "x", x, "FP16")], outputs=as_json)
+        client.infer("same-FP16", [tensor(triton, "x", x, "FP16")], outputs=as_json)
 
 
-def test_infinity_is_refused_as_json(triton, connect, start_server, tmp_path):
-    (tmp_path / "same.onnx").write_bytes(toy_models.identity())
+def test_infinity_is_refused_as_json(triton, connect, server):
     x = np.full((1, 4), np.inf, np.float32)
-    client = connect(start_server(tmp_path / "same.onnx"))
+    client = connect(server)
 
     with pytest.raises(triton.InferenceServerException, match="infinity and NaN have no JSON"):
         client.infer(
-            "same",
+            "same-FP32",
             [tensor(triton, "x", x)],
             outputs=[triton.InferRequestedOutput("y", binary_data=False)],
         )
 
 
 @pytest.mark.parametrize("algorithm", ["gzip", "deflate"])
-def test_a_compressed_request_is_understood(triton, connect, start_server, repository, algorithm):
+def test_a_compressed_request_is_understood(triton, connect, server, algorithm):
     x = np.ones((2, 3), np.float32)
 
-    client = connect(start_server(repository))
+    client = connect(server)
     result = client.infer(
         "arithmetic",
         [tensor(triton, "a", x), tensor(triton, "b", x)],
@@ -139,18 +130,18 @@ def test_a_compressed_request_is_understood(triton, connect, start_server, repos
 
 
 @BINARY_AND_JSON
-def test_an_empty_batch_has_an_empty_answer(triton, connect, start_server, repository, binary):
-    client = connect(start_server(repository))
+def test_an_empty_batch_has_an_empty_answer(triton, connect, server, binary):
+    client = connect(server)
     result = client.infer("digits", [tensor(triton, "x", digits(0), binary=binary)])
 
     assert result.as_numpy("logits").shape == (0, 3)
 
 
-def test_classification_names_the_best_classes(triton, connect, start_server, repository):
+def test_classification_names_the_best_classes(triton, connect, server):
     _, weight = toy_models.classifier()
     x = digits(2)
 
-    client = connect(start_server(repository))
+    client = connect(server)
     result = client.infer(
         "digits",
         [tensor(triton, "x", x)],
@@ -171,8 +162,8 @@ def test_classification_names_the_best_classes(triton, connect, start_server, re
     )
 
 
-def test_health_and_descriptions(triton, connect, start_server, repository):
-    client = connect(start_server(repository))
+def test_health_and_descriptions(triton, connect, server):
+    client = connect(server)
 
     assert client.is_server_live()
     assert client.is_server_ready()
@@ -205,16 +196,16 @@ def test_health_and_descriptions(triton, connect, start_server, repository):
     ],
 )
 def test_a_request_that_does_not_fit_is_explained(
-    triton, connect, start_server, repository, model, version, name, array, datatype, message
+    triton, connect, server, model, version, name, array, datatype, message
 ):
-    client = connect(start_server(repository))
+    client = connect(server)
 
     with pytest.raises(triton.InferenceServerException, match=message):
         client.infer(model, [tensor(triton, name, array, datatype)], model_version=version)
 
 
-def test_an_unknown_output_is_explained(triton, connect, start_server, repository):
-    client = connect(start_server(repository))
+def test_an_unknown_output_is_explained(triton, connect, server):
+    client = connect(server)
 
     with pytest.raises(triton.InferenceServerException, match=r"of \['logits'\]"):
         client.infer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,12 +41,18 @@ FORMS = ("packed", "float", "standard")
 class Run(Protocol):
     """What :func:`export_run` needs of a trained run."""
 
-    name: str
-    module: nn.Module
-    recipe: Any
-    classes: Sequence[str]
-    input_spec: Mapping[str, Any]
-    metrics: Mapping[str, Any]
+    @property
+    def name(self) -> str: ...
+    @property
+    def module(self) -> nn.Module: ...
+    @property
+    def recipe(self) -> Any: ...
+    @property
+    def classes(self) -> Sequence[str]: ...
+    @property
+    def input_spec(self) -> Mapping[str, Any]: ...
+    @property
+    def metrics(self) -> Mapping[str, Any]: ...
 
 
 def export_model(
@@ -205,6 +212,7 @@ def _outputs(result: Any) -> list[Tensor]:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a recipe as plain data: its ``to_dict()`` where it has one."""
-    to_dict = getattr(value, "to_dict", None)
-    return to_dict() if callable(to_dict) else value
+    """Returns a recipe, a dataclass or plain data already, as plain data."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    return value

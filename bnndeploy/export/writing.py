@@ -48,7 +48,7 @@ def write_model(
             # The weights first: a model is never there before its weights.
             for written, target in [*data, (Path(folder) / path.name, path)]:
                 size += written.stat().st_size
-                os.replace(written, target)
+                written.replace(target)
             return size
     except OSError as error:
         raise ExportError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -52,7 +52,7 @@ class EmitBits:
         product.set_vector(graph, "threshold", threshold)
         bits = product.y_bits
         bits.name = f"{product.node.name}.bits"
-        bits.shape = ir.Shape(packed_dims(product.y) or [])
+        bits.shape = ir.Shape(packed_dims(product.y))
         bits.type = ir.TensorType(ir.DataType.UINT32)
         replace(pack.outputs[0], bits)
         graph.remove(pack, safe=True)

@@ -55,13 +55,11 @@ class FoldThresholds:
 
     def _fold_chain(self, graph: ir.Graph, node: ir.Node, context: Context) -> bool:
         links = _chain_above(node, through_floats=False)
-        while links:
-            crossing = _cross(node, links)
-            if crossing is not None:
-                break
+        crossing = None
+        while links and (crossing := _cross(node, links)) is None:
             context.declined(self.name, links[0].node, "the sign is not a threshold of its input")
             links = links[1:]
-        if not links:
+        if crossing is None:
             return False
         names = " + ".join(link.node.op_type for link in links)
         _rewrite(graph, node, links[0].data, crossing)
@@ -94,7 +92,7 @@ class FoldThresholds:
         _move_label(node.outputs[0], pooled.outputs[0])
         replace_readers(node.outputs[0], pooled)
         _rewrite(graph, node, data, Crossing(np.ones_like(sign), above))
-        node.outputs[0].shape = ir.Shape(packed_dims(data) or [])
+        node.outputs[0].shape = ir.Shape(packed_dims(data))
         context.fired(self.name, pool, "max-pool on bits")
         return True
 
@@ -203,7 +201,7 @@ def _rewrite(graph: ir.Graph, node: ir.Node, source: ir.Value, crossing: Crossin
         _move_label(bits, reshaped.outputs[0])
         replace_readers(bits, reshaped)
     bits = node.outputs[0]
-    bits.shape = ir.Shape(packed_dims(source) or [])
+    bits.shape = ir.Shape(packed_dims(source))
 
 
 def _shorten(vector: Float) -> Float:

@@ -24,10 +24,10 @@ class JoinTernaryPlanes:
         for node in list(graph):
             if not is_op(node, "Sub"):
                 continue
-            sides = [_scaled_linear(value) for value in node.inputs]
-            if sides[0] is None or sides[1] is None:
+            left, right = (_scaled_linear(value) for value in node.inputs)
+            if left is None or right is None:
                 continue
-            (positive, w_pos), (negative, w_neg) = sides
+            (positive, w_pos), (negative, w_neg) = left, right
             reason = _mismatch(positive, negative)
             if reason is None:
                 codes = positive.weight - negative.weight

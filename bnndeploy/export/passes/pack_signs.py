@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx_ir as ir
 
@@ -60,12 +62,13 @@ class PackSigns:
         one = shared_constant(graph, np.ones(1, np.float32), "neutral.one")
         zero = shared_constant(graph, np.zeros(1, np.float32), "neutral.zero")
         return insert(
-            graph, node, "PackBits", [x, one, zero], domain=DOMAIN, name=f"{module_path(node)}.bits",
-            shape=packed_dims(x), dtype=ir.DataType.UINT32,
+            graph, node, "PackBits", [x, one, zero], domain=DOMAIN,
+            name=f"{module_path(node)}.bits", shape=packed_dims(x), dtype=ir.DataType.UINT32,
         )  # fmt: skip
 
 
-def packed_dims(x: ir.Value) -> list[object] | None:
+def packed_dims(x: ir.Value) -> list[Any]:
     """Returns the shape of the packed ``x [N, C, …]``: channels last, in words."""
     shape = dims(x)
-    return None if shape is None else [shape[0], *shape[2:], word_count(int(shape[1]))]
+    assert shape is not None
+    return [shape[0], *shape[2:], word_count(int(shape[1]))]

@@ -1,0 +1,180 @@
+"""The exporter as a whole: a module in, a file out."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+import torch
+from _exported import (
+    export,
+    flipped_bits,
+    node_types,
+    oracle_difference,
+    randomise,
+)
+from torch import nn
+
+import bnndeploy
+from bnndeploy.errors import ExportError
+from bnndeploy.export.metadata import get_metadata, weights_sha256
+from bnndeploy.export.sample import decode, generate_inputs
+from bnndeploy.layers import QuantConv2d, QuantLinear
+
+BINARY = {"input_quantizer": "ste_sign", "weight_quantizer": "ste_sign", "bias": False}
+
+
+def small_network(seed=0):
+    torch.manual_seed(seed)
+    network = nn.Sequential(
+        nn.Conv2d(2, 9, 3, padding=1),
+        nn.BatchNorm2d(9),
+        QuantConv2d(9, 33, 3, padding=1, pad_value=-1, **BINARY),
+        nn.MaxPool2d(2),
+        nn.BatchNorm2d(33),
+        nn.Hardtanh(),
+        nn.Flatten(),
+        QuantLinear(33 * 9, 7, **BINARY),
+        nn.BatchNorm1d(7),
+        QuantLinear(7, 5, input_quantizer="ste_sign", weight_quantizer="ste_sign"),
+    )
+    return randomise(network, seed)
+
+
+@pytest.fixture(scope="module")
+def module():
+    return small_network()
+
+
+@pytest.fixture(scope="module")
+def report(module):
+    return export(module, torch.zeros(1, 2, 6, 6))
+
+
+@pytest.fixture
+def images():
+    return torch.from_numpy(np.random.default_rng(3).standard_normal((6, 2, 6, 6), np.float32))
+
+
+def test_a_binary_chain_keeps_only_packed_operators(report):
+    assert node_types(report) == [
+        "Conv",
+        "PackBits",
+        "XnorConv",
+        "MaxPoolBits",
+        "XnorConv",
+        "Reshape",
+        "XnorGemm",
+    ]
+
+
+def test_no_bit_of_a_binary_chain_differs_from_the_module(report, module, images):
+    assert flipped_bits(report, module, images) == 0
+
+
+def test_the_outputs_are_those_of_the_module(report, module, images):
+    assert oracle_difference(report, module, images) == [0.0]
+
+
+def test_the_batch_is_dynamic_and_may_be_empty(report):
+    shape = report.model.graph.input[0].type.tensor_type.shape.dim
+    assert shape[0].dim_param == "batch"
+    session = ort.InferenceSession(report.model.SerializeToString())
+
+    for batch in (0, 1, 3):
+        (y,) = session.run(None, {"input": np.zeros((batch, 2, 6, 6), np.float32)})
+        assert y.shape == (batch, 5)
+
+
+@pytest.mark.parametrize("form", ["packed", "float", "standard"])
+def test_each_form_runs_in_plain_onnxruntime_and_agrees(module, images, form):
+    model = export(module, images, form=form).model
+    (y,) = ort.InferenceSession(model.SerializeToString()).run(None, {"input": images.numpy()})
+    with torch.no_grad():
+        expected = module(images).numpy()
+
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_the_standard_form_uses_no_operator_of_ours(module, images):
+    model = export(module, images, form="standard").model
+
+    assert {node.domain for node in model.graph.node} == {""}
+    assert [entry.domain for entry in model.opset_import] == [""]
+
+
+def test_the_module_is_left_as_it_was(images):
+    module = small_network().train()
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+
+    export(module, images)
+
+    assert module.training
+    assert all(torch.equal(tensor, before[name]) for name, tensor in module.state_dict().items())
+
+
+def test_the_same_module_gives_the_same_bytes(module, images, tmp_path):
+    for name in ("a.onnx", "b.onnx"):
+        bnndeploy.export_model(module, images, tmp_path / name)
+
+    assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
+
+
+def test_the_file_carries_its_versions_hash_sample_and_probes(report, module):
+    metadata = get_metadata(report.model)
+    sample = metadata["sample"]
+    (made,) = generate_inputs(sample["seed"], sample["inputs"])
+    with torch.no_grad():
+        expected = module(torch.from_numpy(made)).numpy()
+
+    assert metadata["format"] == 1
+    assert metadata["versions"]["torch"] == torch.__version__.split("+")[0]
+    assert metadata["weights_sha256"] == weights_sha256(report.model)
+    np.testing.assert_array_equal(decode(sample["outputs"][0]), expected)
+    assert {probe["module"] for probe in metadata["probes"].values()} == {
+        "2.input_quantizer",
+        "7.input_quantizer",
+        "9.input_quantizer",
+    }
+
+
+def test_the_report_counts_every_byte(report):
+    assert sum(report.bytes_by_kind.values()) == report.model.ByteSize() == report.size
+    assert report.bytes_by_kind["one_bit"] == 4 * (33 * 9 + 7 * 9 * 2 + 5)
+    assert json.loads(json.dumps(report.to_json()))["patterns"]["emit-bits"] == 2
+
+
+def test_ir_version_and_opset_are_those_that_every_runtime_loads(report):
+    versions = {entry.domain: entry.version for entry in report.model.opset_import}
+
+    assert report.model.ir_version == 10
+    assert versions == {"": 21, "ai.bnndeploy": 1}
+
+
+def test_an_unknown_form_names_the_known_ones(module, images):
+    with pytest.raises(ExportError, match="got form 'tiny', expected one of packed, float"):
+        export(module, images, form="tiny")
+
+
+def test_a_module_that_torch_cannot_trace_is_named():
+    class Odd(nn.Module):
+        def forward(self, x):
+            return x if x.sum() > 0 else -x
+
+    network = nn.Sequential(nn.Identity(), Odd())
+    with pytest.raises(ExportError, match=r"module '1' cannot be traced by torch\.export"):
+        export(network, torch.zeros(2, 3))
+
+
+def test_an_existing_file_is_kept_unless_forced(module, images, tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_text("precious")
+
+    with pytest.raises(ExportError, match="exists already; choose another name or use --force"):
+        bnndeploy.export_model(module, images, path)
+    assert path.read_text() == "precious"
+
+    bnndeploy.export_model(module, images, path, force=True)
+    assert onnx.load(path).producer_name == "bnndeploy"
+    assert list(tmp_path.iterdir()) == [path]

@@ -201,7 +201,7 @@ def _conv(
     columns = taps.reshape(batch, group, group_channels, height, width, kh, kw)
     columns = columns.transpose(1, 0, 3, 4, 5, 6, 2).reshape(group, -1, kh * kw * group_channels)
     filters = w.reshape(group, out_channels // group, -1)
-    acc = (columns @ filters.astype(x.dtype).transpose(0, 2, 1)).astype(np.float32)
+    acc: Float = (columns @ filters.astype(x.dtype).transpose(0, 2, 1)).astype(np.float32)
     acc = acc.reshape(group, batch, height, width, out_channels // group)
     return acc.transpose(1, 0, 4, 2, 3).reshape(batch, out_channels, height, width)
 

@@ -12,7 +12,6 @@ from bnndeploy.cli._output import Json, emit_json
 
 if TYPE_CHECKING:
     from bnndeploy.runtime.classifier import Guess
-    from bnndeploy.training.data import DataSplits
 
 RECIPE = "bnn-cnn-digits"
 SHOWN = 6
@@ -28,10 +27,10 @@ def demo(
     """Train, export, verify, measure and predict on real digits, offline."""
     from bnndeploy.bench import bench
     from bnndeploy.cli.bench import format_report
-    from bnndeploy.cli.verify_parity import format_report as format_parity
     from bnndeploy.export import export_run
     from bnndeploy.parity import verify
     from bnndeploy.training import data, load_run, recipe, train, zoo
+    from bnndeploy.training.data.samples import save_samples
 
     def say(text: str) -> None:
         if not as_json:
@@ -51,7 +50,7 @@ def demo(
     say("3. Verify: does the file compute what was trained?")
     splits = data.load(wanted.data)
     parity = verify(model, run, splits)
-    say(_indent(format_parity(parity)) + "\n")
+    say("".join(f"   {step.title}: {step.result}\n" for step in parity.steps))
     parity.raise_if_failed()
 
     say("4. Bench: the packed file against the same network in float32 and int8, one run")
@@ -63,7 +62,7 @@ def demo(
     _draw(timed, plot)
 
     say("5. Predict")
-    images = _save_samples(splits, out / "samples")
+    images = save_samples(splits, out / "samples", SHOWN)
     predictions = _predict(model, images)
     say(_indent(_pictures(images, predictions)) + "\n")
     say(f"Next: bnndeploy serve {model}    then open http://127.0.0.1:8000")
@@ -97,23 +96,6 @@ def _draw(timed: Any, path: Path) -> None:
     plot(timed, path)
 
 
-def _save_samples(splits: DataSplits, folder: Path) -> list[Path]:
-    """Writes the first test images as PNG files, named by place and label."""
-    import numpy as np
-    import torch
-    from PIL import Image
-
-    folder.mkdir(parents=True, exist_ok=True)
-    first = torch.arange(SHOWN)
-    pixels = splits.test.pixels_at(first)[:, 0].numpy() / splits.input_spec["range"][1]
-    paths = []
-    for place, (image, label) in enumerate(zip(pixels, splits.test.labels[first], strict=True)):
-        path = folder / f"{place}_is_{splits.classes[int(label)]}.png"
-        Image.fromarray((image * 255).round().astype(np.uint8)).save(path)
-        paths.append(path)
-    return paths
-
-
 def _predict(model: Path, images: list[Path]) -> list[Guess]:
     from bnndeploy.runtime import InferenceSession
     from bnndeploy.runtime.classifier import classify_files
@@ -130,7 +112,7 @@ def _pictures(images: list[Path], guesses: list[Guess]) -> str:
     rows = ["   ".join(parts) for parts in zip(*pictures, strict=True)]
     width = len(pictures[0][0]) + 3
     answers = [f"{guess.label} ({guess.probability:.0%})" for guess in guesses]
-    labels = [f"label {image.stem[-1]}" for image in images]
+    labels = [f"label {image.stem.split('_')[1]}" for image in images]
     captions = ["".join(text.ljust(width) for text in line).rstrip() for line in (answers, labels)]
     return "\n".join([*rows, *captions])
 

@@ -1,7 +1,22 @@
 """Layers with quantized inputs and weights."""
 
-from bnndeploy.layers._base import QuantLayer, clip_latents, freeze_codes
+from bnndeploy.layers._base import QuantLayer
+from bnndeploy.layers.quant_conv1d import QuantConv1d
 from bnndeploy.layers.quant_conv2d import QuantConv2d
+from bnndeploy.layers.quant_embedding import QuantEmbedding
 from bnndeploy.layers.quant_linear import QuantLinear
+from bnndeploy.layers.rprelu import RPReLU
+from bnndeploy.layers.shift_batch_norm import ShiftBatchNorm
+from bnndeploy.layers.walk import clip_latents, freeze_codes
 
-__all__ = ["QuantConv2d", "QuantLayer", "QuantLinear", "clip_latents", "freeze_codes"]
+__all__ = [
+    "QuantConv1d",
+    "QuantConv2d",
+    "QuantEmbedding",
+    "QuantLayer",
+    "QuantLinear",
+    "RPReLU",
+    "ShiftBatchNorm",
+    "clip_latents",
+    "freeze_codes",
+]

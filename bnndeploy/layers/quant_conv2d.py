@@ -5,10 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from bnndeploy.errors import RecipeError
 from bnndeploy.layers._base import QuantizerLike, QuantLayer
-
-PAD_VALUES = (-1, 0, 1)
+from bnndeploy.layers._padding import check_pad_value, pad_border
 
 
 class QuantConv2d(QuantLayer, nn.Conv2d):
@@ -45,28 +43,14 @@ class QuantConv2d(QuantLayer, nn.Conv2d):
         self.set_quantizers(input_quantizer, weight_quantizer, channels=in_channels)
 
     def forward(self, input: Tensor) -> Tensor:
-        x = self.quantize_input(input)
-        padding = self.padding if self.pad_value == 0 else (0, 0)
-        if self.pad_value != 0:
-            x = F.pad(x, self._reversed_padding_repeated_twice, value=float(self.pad_value))
+        x, padding = pad_border(self, self.quantize_input(input), self.pad_value)
         return self.scaled_product(
             lambda weight: F.conv2d(
                 x, weight, None, self.stride, padding, self.dilation, self.groups
             ),
-            spatial=2,
+            lambda vector: vector.reshape(-1, 1, 1),
         )
 
     def extra_repr(self) -> str:
         convolution: str = super().extra_repr()  # type: ignore[no-untyped-call]
         return f"{convolution}, pad_value={self.pad_value}"
-
-
-def check_pad_value(pad_value: int) -> int:
-    """Returns ``pad_value`` if it is one that the operators know.
-
-    Raises:
-        RecipeError: If it is none of -1, 0, 1.
-    """
-    if pad_value not in PAD_VALUES:
-        raise RecipeError(f"convolution: got pad_value {pad_value}, expected -1, 0 or 1")
-    return pad_value

@@ -27,8 +27,8 @@ class QuantLinear(QuantLayer, nn.Linear):  # type: ignore[misc]  # torch: bias i
         weight_quantizer: QuantizerLike = None,
     ) -> None:
         super().__init__(in_features, out_features, bias)
-        self.set_quantizers(input_quantizer, weight_quantizer, channels=in_features)
+        self.set_quantizers(input_quantizer, weight_quantizer, channels=in_features, axis=-1)
 
     def forward(self, input: Tensor) -> Tensor:
         x = self.quantize_input(input)
-        return self.scaled_product(lambda weight: F.linear(x, weight), spatial=0)
+        return self.scaled_product(lambda weight: F.linear(x, weight), lambda vector: vector)

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from bnndeploy.cli import bench, export, predict, serve, train
+from bnndeploy.cli import bench, export, predict, serve, train, verify_parity
 from bnndeploy.errors import BnnDeployError
 
 app = typer.Typer(
@@ -18,7 +18,14 @@ app = typer.Typer(
 )
 
 # In the order in which --help lists them; a file and its one command share their name.
-for command in (train.train, export.export, bench.bench, serve.serve, predict.predict):
+for command in (
+    train.train,
+    export.export,
+    verify_parity.verify_parity,
+    bench.bench,
+    serve.serve,
+    predict.predict,
+):
     app.command()(command)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import onnx
 import onnx_ir as ir
-import torch
 from onnx import numpy_helper
 
 from bnndeploy.export.graph import QUANTIZER_KEY, dims, is_ours
@@ -40,6 +39,8 @@ def get_metadata(model: onnx.ModelProto) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Returns what made the file; thresholds are exact for this torch on this CPU capability."""
+    import torch  # here, because reading a file's metadata must not need it
+
     packages = {name: version(name) for name in ("bnndeploy", "torch", "onnx", "numpy")}
     return {**packages, "cpu_capability": torch.backends.cpu.get_cpu_capability()}
 

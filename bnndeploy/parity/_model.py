@@ -100,7 +100,7 @@ def is_ours(node: NodeProto) -> bool:
 
 def label(node: NodeProto) -> str:
     """Returns a name for a node, also where the file gives it none."""
-    return node.name or f"{node.op_type} -> {next(filter(None, node.output), '')}"
+    return f"{node.name or next(filter(None, node.output), '?')} ({node.op_type})"
 
 
 def attributes(node: NodeProto) -> dict[str, Any]:

@@ -132,8 +132,9 @@ class ParityReport:
 
     model: str
     run: str | None
-    samples: int
+    samples: int  # inputs of steps 1 to 3
     steps: list[NodeStep | EndToEndStep]
+    reproducer: str | None = None  # what the folder of --bisect shows, if there is a difference
 
     @property
     def passed(self) -> bool:
@@ -155,6 +156,5 @@ class ParityReport:
         for step in self.steps:
             if not step.passed:
                 raise ParityError(
-                    f"{self.model}: step {step.number} ({step.title}) failed: {step.result}; "
-                    "find the node with verify-parity --bisect DIR"
+                    f"{self.model}: step {step.number} ({step.title}) failed: {step.result}"
                 )

@@ -8,7 +8,18 @@ from pathlib import Path
 import onnx
 from onnx import ModelProto
 
+from bnndeploy.errors import ExportError
 from bnndeploy.parity._model import Array, save_arrays
+
+
+def refuse_filled(folder: Path) -> None:
+    """Raises if something could be overwritten.
+
+    Raises:
+        ExportError: If ``folder`` exists and is not an empty folder.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ExportError(f"{folder}: is not an empty folder; choose a new one for the reproducer")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from bnndeploy.parity._end_to_end import Batch, EndToEnd
 from bnndeploy.parity._model import Array, Model
 from bnndeploy.parity._nodes import NodeSteps
 from bnndeploy.parity._report import EndToEndStep, NodeStep, ParityReport
-from bnndeploy.parity._reproducer import Reproducer
+from bnndeploy.parity._reproducer import Reproducer, refuse_filled
 from bnndeploy.parity._sample import SampleReference, check_weights
 from bnndeploy.parity._variants import kernel_variants
 from bnndeploy.parity._walk import NodeRun, walk
@@ -62,12 +62,16 @@ def verify(
         data: The data set whose test images step 4 classifies and whose first ones steps 1 to 3
             run on; None takes the inputs of the sample.
         limit: How many test images to classify at most.
-        bisect: A folder for a minimal reproducer of the first difference.
+        bisect: A folder for a minimal reproducer of the first difference: model.onnx,
+            inputs.npz and expected.npz.
 
     Raises:
         ModelFileError: If the file cannot be read or lacks what the comparison needs.
         CheckpointError: If the run is not the one of the file.
+        ExportError: If the folder for the reproducer holds something.
     """
+    if bisect is not None:
+        refuse_filled(bisect)
     model = Model(Path(model_path))
     reference = _reference(model, run, data, limit)
     nodes = NodeSteps(model, kernel_variants())
@@ -81,11 +85,13 @@ def verify(
     first.checks += check_weights(model)
     last = EndToEnd(model, reference.source, reference.real_values).run(reference.batches())
     steps: list[NodeStep | EndToEndStep] = [first, nodes.kernels, nodes.functions, last]
+    samples = len(next(iter(reference.feeds.values())))
+    report = ParityReport(str(model.path), reference.name, samples, steps)
     reproducer = reference.reproducer or nodes.reproducer
     if bisect is not None and reproducer is not None:
         reproducer.write(bisect)
-    samples = len(next(iter(reference.feeds.values())))
-    return ParityReport(str(model.path), reference.name, samples, steps)
+        report.reproducer = reproducer.subject
+    return report
 
 
 def _reference(

@@ -45,10 +45,29 @@ def test_parameters_and_macs_equal_the_summaries_of_the_larq_zoo(network):
 # Liu et al., "ReActNet", 2020, arXiv:2003.03488, table 1: billions of binary operations.
 @pytest.mark.parametrize(
     ("network", "billions"),
-    [("birealnet-18", 1.68), ("birealnet-34", 3.53), ("real-to-binary-18", 1.68)],
+    [
+        ("birealnet-18", 1.68),
+        ("birealnet-34", 3.53),
+        ("real-to-binary-18", 1.68),
+        ("reactnet-a", 4.82),
+    ],
 )
 def test_binary_macs_equal_the_comparison_in_the_reactnet_paper(network, billions):
     assert round(total(network).binary_macs / 1e9, 2) == billions
+
+
+def test_float_macs_of_reactnet_a_equal_its_paper():
+    assert round(total("reactnet-a").float_macs / 1e8, 2) == 0.12
+
+
+def test_reactnet_18_adds_four_numbers_a_channel_to_birealnet_18():
+    bireal, reactnet = total("birealnet-18"), total("reactnet-18")
+    outputs = [64] * 4 + [128] * 4 + [256] * 4 + [512] * 4
+    inputs = [64, *outputs[:-1]]
+
+    assert reactnet.binary_parameters == bireal.binary_parameters
+    # A threshold for each channel that a sign reads, three RPReLU numbers for each that is summed.
+    assert reactnet.float_parameters == bireal.float_parameters + sum(inputs) + 3 * sum(outputs)
 
 
 # Docstrings of the larq zoo 2.x (larq_zoo/sota/quicknet.py): parameters.

@@ -91,6 +91,5 @@ def _bind(host: str, port: int) -> socket.socket:
 
 def configure_logging(level: str) -> None:
     """Writes the service's log to standard error."""
-    logging.basicConfig(
-        level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(level=level.upper(), format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and stop are ours to tell

@@ -3,7 +3,9 @@
 #define BNN_OPS_CHANNEL_VECTOR_H_
 
 #include <optional>
+#include <string>
 
+#include "kernels/product/product.h"
 #include "ort/node.h"
 #include "ort/run.h"
 
@@ -11,19 +13,22 @@ namespace bnn::ops {
 
 class ChannelVector {
  public:
-  struct View {
-    const float* data;
-    int64_t stride;  // 0: one for all channels, 1: one per channel
-  };
+  using View = product::Vector;
 
-  // Checks the type, and the length as well if it is constant and `channels` is known (>= 0).
-  ChannelVector(const ort::Node& node, size_t index, int64_t channels);
+  // Checks the type.
+  ChannelVector(const ort::Node& node, size_t index);
+
+  // Returns the values if they are constant; throws unless there are one or `channels` of them.
+  std::optional<View> Constant(int64_t channels) const;
 
   // Returns the values; throws unless there are one or `channels` of them.
   View Read(const ort::Run& run, int64_t channels) const;
 
  private:
+  View Checked(const ort::Tensor& tensor, int64_t channels) const;
+
   size_t index_;
+  std::string subject_;
   std::optional<ort::Tensor> constant_;
 };
 

@@ -24,8 +24,8 @@ class PackBitsOp : public ort::Kernel {
  public:
   explicit PackBitsOp(const ort::Node& node)
       : type_(node.InputType(0, {Type::kFloat, Type::kFloat16})),
-        sign_(node, 1, -1),
-        threshold_(node, 2, -1),
+        sign_(node, 1),
+        threshold_(node, 2),
         kernel_(Created("pack_bits", SelectPackBits(node.isa()))) {}
 
   void Compute(const ort::Run& run) const override {

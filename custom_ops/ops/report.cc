@@ -21,6 +21,16 @@ struct KernelList {
   std::vector<Variant> variants;  // best first
 };
 
+// Returns the variants of the products whose names begin with `prefix`: those for one type of X.
+KernelList ProductList(const char* name, const std::string& prefix) {
+  KernelList list = {name, {}};
+#define BNN_KERNEL(needed, variant) \
+  if (std::string(#variant).rfind(prefix, 0) == 0) list.variants.push_back({needed, #variant});
+#include "kernels/product/kernels.inc"
+#undef BNN_KERNEL
+  return list;
+}
+
 std::vector<KernelList> KernelLists() {
 #define BNN_KERNEL(needed, variant) {needed, #variant},
   return {
@@ -44,6 +54,8 @@ std::vector<KernelList> KernelLists() {
        {
 #include "kernels/max_pool_bits/kernels.inc"
        }},
+      ProductList("product_bits", "bits_"),
+      ProductList("product_float", "float_"),
   };
 #undef BNN_KERNEL
 }

@@ -13,7 +13,7 @@ class TernaryOp : public ort::Kernel {
  public:
   explicit TernaryOp(const ort::Node& node)
       : type_(node.InputType(0, {Type::kFloat, Type::kFloat16})),
-        threshold_(node, 1, -1),
+        threshold_(node, 1),
         kernel_(Created("ternary", SelectTernary(node.isa()))) {}
 
   void Compute(const ort::Run& run) const override {

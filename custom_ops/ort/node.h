@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "ort/allocator.h"
 #include "ort/attributes.h"
 #include "ort/tensor.h"
 
@@ -28,6 +29,9 @@ class Node : public Attributes {
 
   // Tells whether the node names this output.
   bool Wants(size_t output) const;
+
+  // Returns the session's allocator of CPU memory.
+  Allocator allocator() const { return Allocator(info_); }
 
   // Returns "input W" and the like, for messages.
   std::string InputSubject(size_t index) const;

@@ -45,6 +45,10 @@ void Finish(const Block& b, const Strip& strip, int64_t position, const float* a
   if (b.call->ybits != nullptr) StoreBits(b, strip, out.words, bits);
 }
 
+void LoadReals(Element type, const void* data, int64_t count, float* values) {
+  for (int64_t i = 0; i < count; ++i) values[i] = LoadReal(type, data, i);
+}
+
 void StoreBits(const Block& b, const Strip& strip, int64_t words, uint32_t bits) {
   uint32_t* word = b.call->ybits + words + strip.first / bits::kWordBits;
   if (StripsOwnWords(*b.shape)) {

@@ -9,17 +9,17 @@
 namespace bnn::product {
 
 // Images of an item; only the last block of images can be short.
-inline int64_t ItemImages(const Plan& plan, int64_t item) {
+static inline int64_t ItemImages(const Plan& plan, int64_t item) {
   return std::min(plan.images, plan.batch - item * plan.images);
 }
 
 // Positions of an item, those past the end of a line included.
-inline int64_t ItemPositions(const Plan& plan, int64_t item) {
+static inline int64_t ItemPositions(const Plan& plan, int64_t item) {
   return plan.out_h * plan.out_w == 1 ? ItemImages(plan, item) : plan.positions;
 }
 
 // Index of a valid position among the outputs of one channel, [batch, out_h, out_w].
-inline int64_t OutputPosition(const Block& b, int64_t position) {
+static inline int64_t OutputPosition(const Block& b, int64_t position) {
   const Plan& plan = *b.plan;
   return b.item * plan.images * plan.out_h * plan.out_w +
          position / plan.pitch * plan.valid + position % plan.pitch;

@@ -41,6 +41,17 @@ void CountTap(const uint8_t* const* rows, int64_t lanes, const uint64_t* packed,
   }
 }
 
+// The first epilogue step, from sums[sums][kStrip].
+void FirstStep(const Block& b, const Strip& strip, const int32_t* sums, float* acc) {
+  for (int64_t i = 0; i < strip.count; ++i) {
+    const auto sum = static_cast<float>(sums[i]);
+    const float negative = b.shape->codes == Codes::kTernary ? static_cast<float>(sums[kStrip + i]) : 0.0f;
+    acc[i] = b.shape->codes == Codes::kBinary
+                 ? sum
+                 : Scaled(b.call->epilogue, strip.first + i, sum, negative);
+  }
+}
+
 template <Codes codes, int kPositions>
 void MultiplyPositions(const Block& b, const Strip& strip, const uint8_t* packed,
                        int64_t position) {
@@ -64,7 +75,7 @@ void MultiplyPositions(const Block& b, const Strip& strip, const uint8_t* packed
     float acc[kStrip];
     words::SumsFromCounts(b, reinterpret_cast<const int32_t*>(packed), position + p,
                           raw + p * kSums * kStrip);
-    words::FirstStep(b, strip, raw + p * kSums * kStrip, acc);
+    FirstStep(b, strip, raw + p * kSums * kStrip, acc);
     Finish(b, strip, position + p, acc);
   }
 }

@@ -65,17 +65,19 @@ struct Variant {
 };
 
 // ---- sizes that every variant needs ----
+// Functions in the headers of this folder are static: each file is compiled for an instruction set
+// of its own, and a copy made for a better one must never be linked into a file for a lesser one.
 
-inline int64_t GroupChannels(const Shape& s) { return s.channels / s.group; }
-inline int64_t GroupOutputs(const Shape& s) { return s.out_channels / s.group; }
-inline int64_t GroupWords(const Shape& s) { return bits::WordCount(GroupChannels(s)); }
-inline int64_t Taps(const Shape& s) { return s.kernel_h * s.kernel_w; }
-inline int64_t Planes(const Shape& s) { return s.codes == Codes::kBinary ? 1 : 2; }
-inline int64_t GroupStrips(const Shape& s) { return (GroupOutputs(s) + kStrip - 1) / kStrip; }
-inline int64_t Strips(const Shape& s) { return GroupStrips(s) * s.group; }
+static inline int64_t GroupChannels(const Shape& s) { return s.channels / s.group; }
+static inline int64_t GroupOutputs(const Shape& s) { return s.out_channels / s.group; }
+static inline int64_t GroupWords(const Shape& s) { return bits::WordCount(GroupChannels(s)); }
+static inline int64_t Taps(const Shape& s) { return s.kernel_h * s.kernel_w; }
+static inline int64_t Planes(const Shape& s) { return s.codes == Codes::kBinary ? 1 : 2; }
+static inline int64_t GroupStrips(const Shape& s) { return (GroupOutputs(s) + kStrip - 1) / kStrip; }
+static inline int64_t Strips(const Shape& s) { return GroupStrips(s) * s.group; }
 
 // Tells whether every strip begins at a word of Ybits, so that strips share no word.
-inline bool StripsOwnWords(const Shape& s) {
+static inline bool StripsOwnWords(const Shape& s) {
   return s.group == 1 || GroupOutputs(s) % bits::kWordBits == 0;
 }
 
@@ -85,7 +87,7 @@ struct Strip {
   int64_t count;  // 1 ... kStrip
 };
 
-inline Strip StripAt(const Shape& s, int64_t index) {
+static inline Strip StripAt(const Shape& s, int64_t index) {
   const int64_t group = index / GroupStrips(s);
   const int64_t within = index % GroupStrips(s) * kStrip;
   const int64_t left = GroupOutputs(s) - within;
@@ -93,19 +95,19 @@ inline Strip StripAt(const Shape& s, int64_t index) {
 }
 
 // Canonical words of one filter tap: W[plane, channel, tap, :].
-inline const uint32_t* TapWords(const Shape& s, const uint32_t* words, int64_t plane,
+static inline const uint32_t* TapWords(const Shape& s, const uint32_t* words, int64_t plane,
                                 int64_t channel, int64_t tap) {
   return words + ((plane * s.out_channels + channel) * Taps(s) + tap) * GroupWords(s);
 }
 
 // Word `index` of a row of `length` bits with its pad bits cleared.
-inline uint32_t MaskedWord(const uint32_t* words, int64_t index, int64_t length) {
+static inline uint32_t MaskedWord(const uint32_t* words, int64_t index, int64_t length) {
   const bool last = index == bits::WordCount(length) - 1;
   return last ? words[index] & bits::LastWordMask(length) : words[index];
 }
 
 // Row of X that tap (ky, kx) reads for position 0.
-inline int64_t TapRow(const Plan& plan, int64_t ky, int64_t kx) {
+static inline int64_t TapRow(const Plan& plan, int64_t ky, int64_t kx) {
   return ky * plan.tap_step_y + kx * plan.tap_step_x;
 }
 

@@ -1,0 +1,169 @@
+#include "kernels/product/words.h"
+
+namespace bnn::product::words {
+namespace {
+
+uint32_t WordOrZero(const uint32_t* words, int64_t index, int64_t length) {
+  return index < bits::WordCount(length) ? MaskedWord(words, index, length) : 0;
+}
+
+void StoreLane(uint8_t* at, uint64_t lane) { std::memcpy(at, &lane, sizeof lane); }
+
+// Writes one row; `word(g, i)` is word i of group g.
+template <typename Format, typename Word>
+void WriteRow(const Shape& s, const Word& word, uint8_t* row) {
+  const int64_t lanes = GroupLanes<Format>(s);
+  for (int64_t g = 0; g < s.group; ++g) {
+    for (int64_t i = 0; i < lanes; ++i, row += 8) {
+      StoreLane(row, Format::Make([&](int64_t w) { return word(g, w); }, i));
+    }
+  }
+}
+
+// Adds the codes of one tap to the header of its strip.
+void CountTap(const Shape& s, const uint32_t* words, const Strip& strip, int64_t lane, int64_t tap,
+              int32_t* header) {
+  const int64_t length = GroupChannels(s);
+  int32_t set[2] = {0, 0};
+  for (int64_t plane = 0; plane < Planes(s); ++plane) {
+    const uint32_t* row = TapWords(s, words, plane, strip.first + lane, tap);
+    for (int64_t i = 0; i < GroupWords(s); ++i) {
+      set[plane] += bits::PopCount(MaskedWord(row, i, length));
+    }
+  }
+  for (int64_t sum = 0; sum < Sums(s); ++sum) {
+    int32_t total = set[sum], tap_sum = set[sum];
+    if (s.codes == Codes::kBinary) {
+      total = static_cast<int32_t>(length);
+      tap_sum = 2 * set[0] - total;
+    } else if (s.codes == Codes::kTernaryEqual) {
+      total = set[0] + set[1];
+      tap_sum = set[0] - set[1];
+    }
+    header[sum * kStrip + lane] += total;
+    header[((1 + tap) * Sums(s) + sum) * kStrip + lane] = tap_sum;
+  }
+}
+
+template <typename Format>
+void PackTap(const Shape& s, const uint32_t* words, const Strip& strip, int64_t lane, int64_t tap,
+             uint8_t* lanes) {
+  const int64_t length = GroupChannels(s);
+  const uint32_t* positive = TapWords(s, words, 0, strip.first + lane, tap);
+  for (int64_t plane = 0; plane < Planes(s); ++plane) {
+    const uint32_t* row = TapWords(s, words, plane, strip.first + lane, tap);
+    const bool is_mask = plane == 1 && s.codes == Codes::kTernaryEqual;
+    const auto get = [&](int64_t i) {
+      const uint32_t word = WordOrZero(row, i, length);
+      return is_mask ? word | WordOrZero(positive, i, length) : word;
+    };
+    for (int64_t i = 0; i < GroupLanes<Format>(s); ++i) {
+      const int64_t at = ((tap * GroupLanes<Format>(s) + i) * Planes(s) + plane) * kStrip + lane;
+      StoreLane(lanes + at * 8, Format::Make(get, i));
+    }
+  }
+}
+
+void AddTap(const Shape& s, const int32_t* header, int64_t tap, int32_t* sums) {
+  const int64_t lanes = Sums(s) * kStrip;
+  for (int64_t i = 0; i < lanes; ++i) sums[i] += header[(1 + tap) * lanes + i];
+}
+
+// Adds back what the taps outside the image took away as -1.
+void AddOutsideTaps(const Block& b, const int32_t* header, int64_t position, int32_t* sums) {
+  const Shape& s = *b.shape;
+  const Plan& plan = *b.plan;
+  const bool images = plan.out_h * plan.out_w == 1;
+  const int64_t top = (images ? 0 : position / plan.pitch) * s.stride_h - s.pad_top;
+  const int64_t left = (images ? 0 : position % plan.pitch) * s.stride_w - s.pad_left;
+  const int64_t bottom = top + (s.kernel_h - 1) * s.dilation_h;
+  const int64_t right = left + (s.kernel_w - 1) * s.dilation_w;
+  if (top >= 0 && left >= 0 && bottom < plan.height && right < plan.width) return;
+  for (int64_t ky = 0; ky < s.kernel_h; ++ky) {
+    const int64_t y = top + ky * s.dilation_h;
+    for (int64_t kx = 0; kx < s.kernel_w; ++kx) {
+      const int64_t x = left + kx * s.dilation_w;
+      if (y >= 0 && y < plan.height && x >= 0 && x < plan.width) continue;
+      AddTap(s, header, ky * s.kernel_w + kx, sums);
+    }
+  }
+}
+
+}  // namespace
+
+bool Fits(const Shape& s) { return s.x == Element::kBits; }
+
+bool PlainDirect(const Shape& s) { return GroupChannels(s) % 64 == 0; }
+
+bool NeverDirect(const Shape&) { return false; }
+
+size_t NoScratch(const Shape&) { return 0; }
+
+template <typename Format>
+int64_t RowBytes(const Shape& s) {
+  return s.group * GroupLanes<Format>(s) * 8;
+}
+
+template <typename Format>
+void Expand(const Shape& s, Rows rows, int64_t first, const Pixels& pixels) {
+  const int64_t length = GroupChannels(s);
+  const int64_t row_bytes = RowBytes<Format>(s);
+  const auto* words = static_cast<const uint32_t*>(pixels.x);
+  uint8_t* row = rows.base + first * row_bytes;
+  for (int64_t p = 0; p < pixels.count; ++p, row += row_bytes, words += pixels.pixel_step) {
+    WriteRow<Format>(
+        s, [&](int64_t g, int64_t i) { return WordOrZero(words + g * GroupWords(s), i, length); },
+        row);
+  }
+}
+
+template <typename Format>
+void Fill(const Shape& s, Rows rows, int64_t first, int64_t count) {
+  const int64_t length = GroupChannels(s);
+  uint8_t* row = rows.base + first * RowBytes<Format>(s);
+  const auto word = [&](int64_t, int64_t i) -> uint32_t {
+    if (s.pad_value <= 0 || i >= bits::WordCount(length)) return 0;
+    return i + 1 == bits::WordCount(length) ? bits::LastWordMask(length) : ~0u;
+  };
+  for (int64_t p = 0; p < count; ++p, row += RowBytes<Format>(s)) WriteRow<Format>(s, word, row);
+}
+
+template <typename Format>
+size_t PackedBytes(const Shape& s) {
+  return static_cast<size_t>(Strips(s)) * StripBytes<Format>(s);
+}
+
+template <typename Format>
+void Pack(const Shape& s, const uint32_t* words, uint8_t* packed) {
+  std::memset(packed, 0, PackedBytes<Format>(s));
+  for (int64_t index = 0; index < Strips(s); ++index, packed += StripBytes<Format>(s)) {
+    const Strip strip = StripAt(s, index);
+    for (int64_t lane = 0; lane < strip.count; ++lane) {
+      for (int64_t tap = 0; tap < Taps(s); ++tap) {
+        CountTap(s, words, strip, lane, tap, reinterpret_cast<int32_t*>(packed));
+        PackTap<Format>(s, words, strip, lane, tap, packed + HeaderBytes(s));
+      }
+    }
+  }
+}
+
+bool NeedsCorrection(const Shape& s) {
+  return s.pad_value == 0 && (s.pad_top | s.pad_left | s.pad_bottom | s.pad_right) != 0;
+}
+
+void SumsFromCounts(const Block& b, const int32_t* header, int64_t position, int32_t* raw) {
+  for (int64_t i = 0; i < Sums(*b.shape) * kStrip; ++i) raw[i] = header[i] - 2 * raw[i];
+  if (NeedsCorrection(*b.shape)) AddOutsideTaps(b, header, position, raw);
+}
+
+#define BNN_INSTANTIATE(Format)                                                 \
+  template int64_t RowBytes<Format>(const Shape&);                              \
+  template void Expand<Format>(const Shape&, Rows, int64_t, const Pixels&);     \
+  template void Fill<Format>(const Shape&, Rows, int64_t, int64_t);             \
+  template size_t PackedBytes<Format>(const Shape&);                            \
+  template void Pack<Format>(const Shape&, const uint32_t*, uint8_t*);
+BNN_INSTANTIATE(Plain)
+BNN_INSTANTIATE(Nibbles)
+#undef BNN_INSTANTIATE
+
+}  // namespace bnn::product::words

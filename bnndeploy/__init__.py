@@ -19,6 +19,7 @@ from bnndeploy.errors import (
 
 if TYPE_CHECKING:
     from bnndeploy.export import export_model
+    from bnndeploy.layers import quantize
     from bnndeploy.runtime import InferenceSession, get_library_path
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ __all__ = [
     "__version__",
     "export_model",
     "get_library_path",
+    "quantize",
 ]
 
 # Loaded on first use: torch and onnxruntime are optional and slow to import.
@@ -44,6 +46,7 @@ _LAZY = {
     "InferenceSession": "bnndeploy.runtime",
     "get_library_path": "bnndeploy.runtime",
     "export_model": "bnndeploy.export",
+    "quantize": "bnndeploy.layers",
 }
 
 

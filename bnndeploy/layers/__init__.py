@@ -1,6 +1,8 @@
 """Layers with quantized inputs and weights."""
 
 from bnndeploy.layers._base import QuantLayer
+from bnndeploy.layers.convert import quantize
+from bnndeploy.layers.layer_map import Choice, format_plan, plan
 from bnndeploy.layers.quant_conv1d import QuantConv1d
 from bnndeploy.layers.quant_conv2d import QuantConv2d
 from bnndeploy.layers.quant_embedding import QuantEmbedding
@@ -10,6 +12,7 @@ from bnndeploy.layers.shift_batch_norm import ShiftBatchNorm
 from bnndeploy.layers.walk import clip_latents, freeze_codes
 
 __all__ = [
+    "Choice",
     "QuantConv1d",
     "QuantConv2d",
     "QuantEmbedding",
@@ -18,5 +21,8 @@ __all__ = [
     "RPReLU",
     "ShiftBatchNorm",
     "clip_latents",
+    "format_plan",
     "freeze_codes",
+    "plan",
+    "quantize",
 ]

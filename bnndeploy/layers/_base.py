@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -16,7 +17,7 @@ from bnndeploy.quantizers import (
     options,
 )
 
-QuantizerLike = Quantizer | str | None
+QuantizerLike = Quantizer | str | Mapping[str, Any] | None
 Product = Callable[[Tensor], Tensor]
 
 
@@ -42,7 +43,7 @@ class QuantLayer(nn.Module):
         channels: int,
         axis: int = 1,
     ) -> None:
-        """Installs the quantizers, given as modules, as names or as None for none.
+        """Installs the quantizers: modules, names, tables of name and options, or None.
 
         Args:
             input_quantizer: What the input goes through.
@@ -102,8 +103,23 @@ def _scaled(weights: WeightCodes, product: Product, spread: Product) -> Tensor:
 
 
 def build_quantizer(quantizer: QuantizerLike, **place: int) -> Quantizer | None:
-    """Builds a quantizer given by name, telling it of its place the options that it knows."""
-    if not isinstance(quantizer, str):
+    """Builds a quantizer given by name or by a table of its name and options.
+
+    Args:
+        quantizer: A module is taken as it is, None stands for none.
+        place: What is known about where it will stand; it is told the options that it has.
+
+    Raises:
+        RecipeError: If the name or an option is unknown or missing, or a value is wrong.
+    """
+    if quantizer is None or isinstance(quantizer, Quantizer):
         return quantizer
-    known = options(quantizer)
-    return get(quantizer, **{key: value for key, value in place.items() if key in known})
+    table = {"name": quantizer} if isinstance(quantizer, str) else dict(quantizer)
+    name = table.pop("name", None)
+    if not isinstance(name, str):
+        raise RecipeError(
+            f"quantizer: got {quantizer!r}, expected a name or a table such as "
+            '{name = "ttq", sparsity = 0.5}'
+        )
+    known = options(name)
+    return get(name, **{key: value for key, value in place.items() if key in known} | table)

@@ -36,6 +36,7 @@ class MaxPoolBitsOp : public ort::Kernel {
       : window_(node), kernel_(Created("max_pool_bits", SelectMaxPoolBits(node.isa()))) {
     node.InputType(0, {Type::kUint32});
     node.InputType(1, {Type::kUint32});
+    node.CheckOutputType(0, Type::kUint32);
   }
 
   void Compute(const ort::Run& run) const override {

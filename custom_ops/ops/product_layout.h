@@ -42,10 +42,8 @@ class ProductLayout {
   // Throws "input X: ..." unless a tensor of this shape can be multiplied.
   void CheckInput(const ort::Shape& x, bool bits) const;
 
-  // Returns the shapes of the outputs for `out_channels` filters; an unknown size is -1, a map
-  // smaller than the kernel gives 0. Both take the batch from x.
+  // Returns the shape of Y; an unknown size is -1, a map smaller than the kernel gives 0.
   ort::Shape OutputShape(const ort::Shape& x, const product::Shape& geometry, bool bits) const;
-  ort::Shape OutputBitsShape(const ort::Shape& y) const;
 
  private:
   std::string ExpectedWeights() const;
@@ -55,6 +53,9 @@ class ProductLayout {
   float acc_min_;
   product::Shape geometry_;  // all but out_channels and the kernel size
 };
+
+// Returns the shape of Ybits: Y's with the channels last and packed.
+ort::Shape OutputBitsShape(const ort::Shape& y);
 
 }  // namespace bnn::ops
 

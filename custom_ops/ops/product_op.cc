@@ -55,6 +55,8 @@ class ProductOp : public ort::Kernel {
         vectors_(node, inputs_, weights),
         constant_residual_(node.ConstantInput(inputs_.residual)) {
     node.InputType(ProductInputs::kW, {Type::kUint32});
+    node.CheckOutputType(kY, y_type_);
+    node.CheckOutputType(kYbits, Type::kUint32);
     if (const auto w = node.ConstantInput(ProductInputs::kW)) PackConstant(*w);
   }
 
@@ -102,7 +104,7 @@ class ProductOp : public ort::Kernel {
     ReadResidual(run, y_shape, &call.epilogue);
     if (wants_y_) call.y = run.Output(kY, y_shape);
     if (wants_ybits_) {
-      call.ybits = static_cast<uint32_t*>(run.Output(kYbits, layout_.OutputBitsShape(y_shape)));
+      call.ybits = static_cast<uint32_t*>(run.Output(kYbits, OutputBitsShape(y_shape)));
     }
     const int64_t height = y_shape.rank == 4 ? x.shape[bits() ? 1 : 2] : 1;
     const int64_t width = y_shape.rank == 4 ? x.shape[bits() ? 2 : 3] : 1;
@@ -146,6 +148,22 @@ class ProductOp : public ort::Kernel {
   std::optional<ConstantWeights> constant_;
 };
 
+// Returns the shape of Y as far as it is known.
+Shape InferredShape(ProductKind kind, WeightKind weights, const ort::Inference& inference, Shape x,
+                    const Shape& w, bool bits) {
+  Shape unknown = {-1, -1, -1, -1};
+  unknown.rank = kind == ProductKind::kConv ? 4 : 2;
+  if (x.rank != unknown.rank) x = unknown;
+  unknown.CopyAxis(0, x, 0);
+  if (std::any_of(w.dims, w.dims + w.rank, [](int64_t size) { return size < 0; })) return unknown;
+  try {
+    const ProductLayout layout(kind, weights, inference);
+    return layout.OutputShape(x, layout.WithWeights(w), bits);
+  } catch (const ort::Error&) {
+    return unknown;  // the types must be stated all the same; creation says what is wrong
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<ort::Kernel> CreateProduct(ProductKind kind, WeightKind weights,
@@ -154,22 +172,14 @@ std::unique_ptr<ort::Kernel> CreateProduct(ProductKind kind, WeightKind weights,
 }
 
 void InferProduct(ProductKind kind, WeightKind weights, const ort::Inference& inference) {
-  const ProductInputs inputs(weights);
   Type x_type, w_type, y_type;
   Shape x, w, residual;
   inference.Input(ProductInputs::kX, &x_type, &x);
   inference.Input(ProductInputs::kW, &w_type, &w);
-  inference.Input(inputs.residual, &y_type, &residual);
-  const bool bits = x_type == Type::kUint32;
-  const size_t rank = kind == ProductKind::kConv ? 4 : 2;
-  if (x.rank != rank) {
-    x = Shape{-1, -1, -1, -1};
-    x.rank = rank;
-  }
-  const ProductLayout layout(kind, weights, inference);
-  const Shape y = layout.OutputShape(x, layout.WithWeights(w), bits);
+  inference.Input(ProductInputs(weights).residual, &y_type, &residual);
+  const Shape y = InferredShape(kind, weights, inference, x, w, x_type == Type::kUint32);
   inference.Output(kY, y_type, y);
-  inference.Output(kYbits, Type::kUint32, layout.OutputBitsShape(y));
+  inference.Output(kYbits, Type::kUint32, OutputBitsShape(y));
 }
 
 }  // namespace bnn::ops

@@ -12,7 +12,9 @@ class SignOp : public ort::Kernel {
  public:
   explicit SignOp(const ort::Node& node)
       : type_(node.InputType(0, {Type::kFloat, Type::kFloat16})),
-        kernel_(Created("sign", SelectSign(node.isa()))) {}
+        kernel_(Created("sign", SelectSign(node.isa()))) {
+    node.CheckOutputType(0, type_);
+  }
 
   void Compute(const ort::Run& run) const override {
     const ort::Tensor x = run.Input(0, type_);

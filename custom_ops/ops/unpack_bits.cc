@@ -26,6 +26,7 @@ class UnpackBitsOp : public ort::Kernel {
       : channels_(node.Int("channels", 1, kMaxDepth)),
         kernel_(Created("unpack_bits", SelectUnpackBits(node.isa()))) {
     node.InputType(0, {Type::kUint32});
+    node.CheckOutputType(0, Type::kFloat);
   }
 
   void Compute(const ort::Run& run) const override {

@@ -8,6 +8,20 @@
 #include "ort/error.h"
 
 namespace bnn::ort {
+namespace {
+
+// Returns the element type that `info` states, kUndefined if it is no tensor.
+Type ReadAndRelease(OrtTypeInfo* info) {
+  std::unique_ptr<OrtTypeInfo, decltype(Api::ReleaseTypeInfo)> owner(info,
+                                                                     GetApi().ReleaseTypeInfo);
+  const OrtTensorTypeAndShapeInfo* tensor = nullptr;
+  Check(GetApi().CastTypeInfoToTensorInfo(info, &tensor));
+  int type = 0;
+  if (tensor != nullptr) Check(GetApi().GetTensorElementType(tensor, &type));
+  return static_cast<Type>(type);
+}
+
+}  // namespace
 
 uint32_t AllowedIsa() {
   const char* cap = std::getenv("BNNDEPLOY_ISA");
@@ -38,18 +52,22 @@ std::string Node::InputSubject(size_t index) const {
 Type Node::InputType(size_t index, std::initializer_list<Type> allowed) const {
   OrtTypeInfo* info = nullptr;
   Check(GetApi().KernelInfo_GetInputTypeInfo(info_, index, &info));
-  std::unique_ptr<OrtTypeInfo, decltype(Api::ReleaseTypeInfo)> owner(info,
-                                                                     GetApi().ReleaseTypeInfo);
-  const OrtTensorTypeAndShapeInfo* tensor = nullptr;
-  Check(GetApi().CastTypeInfoToTensorInfo(info, &tensor));
-  int type = 0;
-  if (tensor != nullptr) Check(GetApi().GetTensorElementType(tensor, &type));
+  const Type type = ReadAndRelease(info);
   std::string expected;
   for (Type candidate : allowed) {
-    if (static_cast<int>(candidate) == type) return candidate;
+    if (candidate == type) return type;
     expected += (expected.empty() ? "" : " or ") + ToString(candidate);
   }
-  Fail(InputSubject(index), tensor ? ToString(static_cast<Type>(type)) : "no tensor", expected);
+  Fail(InputSubject(index), ToString(type), expected);
+}
+
+void Node::CheckOutputType(size_t index, Type type) const {
+  if (!Wants(index)) return;
+  OrtTypeInfo* info = nullptr;
+  Check(GetApi().KernelInfo_GetOutputTypeInfo(info_, index, &info));
+  const Type declared = ReadAndRelease(info);
+  if (declared == type) return;
+  Fail(std::string("output ") + definition_.outputs[index], ToString(declared), ToString(type));
 }
 
 std::optional<Tensor> Node::ConstantInput(size_t index) const {

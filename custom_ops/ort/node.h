@@ -30,6 +30,10 @@ class Node : public Attributes {
   // Tells whether the node names this output.
   bool Wants(size_t output) const;
 
+  // Throws unless ONNX Runtime takes the output for this type: it allocates the output, so a model
+  // that declares a smaller type would make a kernel write beyond the end.
+  void CheckOutputType(size_t index, Type type) const;
+
   // Returns the session's allocator of CPU memory.
   Allocator allocator() const { return Allocator(info_); }
 

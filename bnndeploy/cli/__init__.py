@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from bnndeploy.cli import bench, export, predict, serve, train, verify_parity
+from bnndeploy.cli import bench, doctor, export, predict, serve, train, verify_parity
 from bnndeploy.errors import BnnDeployError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ for command in (
     bench.bench,
     serve.serve,
     predict.predict,
+    doctor.doctor,
 ):
     app.command()(command)
 

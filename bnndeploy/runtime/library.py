@@ -48,7 +48,8 @@ def kernel_report() -> dict[str, Any]:
     """Returns which kernel variants the library has and which it chooses on this machine.
 
     Raises:
-        ModelFileError: If the library is missing, cannot be opened or has no such report.
+        ModelFileError: If the library is missing, cannot be opened or has no such report, or if
+            ``BNNDEPLOY_ISA`` has an unknown value.
     """
     path = get_library_path()
     try:
@@ -60,4 +61,6 @@ def kernel_report() -> dict[str, Any]:
             f"operator library {path}: cannot be asked about its kernels ({error}); expected the "
             "library of this bnndeploy version, install it again (pip install .)"
         ) from error
+    if "error" in report:
+        raise ModelFileError(f"operator library: {report['error']}")
     return report

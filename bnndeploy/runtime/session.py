@@ -15,6 +15,7 @@ from bnndeploy.runtime.wheels import load_onnxruntime
 
 ort = load_onnxruntime()
 _Session: Any = ort.InferenceSession
+_REGISTERED = "bnndeploy.library"  # our mark in the options; onnxruntime ignores it
 
 
 class InferenceSession(_Session):  # type: ignore[misc]
@@ -26,8 +27,7 @@ class InferenceSession(_Session):  # type: ignore[misc]
             and a device answers, and the CPU otherwise.
         threads: Threads of the session's pool; None lets ONNX Runtime choose.
         portable: Runs the model's own functions in standard operators, without our library.
-        options: Session options to start from (profiling, optimisation level); use each options
-            object for one session, because registering a library changes it.
+        options: Session options to start from (profiling, optimisation level).
 
     Raises:
         ModelFileError: If the file is missing, damaged or refused, the library is missing, or a
@@ -68,14 +68,21 @@ class InferenceSession(_Session):  # type: ignore[misc]
 
 
 def _register_library(options: Any) -> None:
-    path = get_library_path()
+    """Registers our operators once: onnxruntime refuses options that hold a domain twice."""
+    path = str(get_library_path())
     try:
-        options.register_custom_ops_library(str(path))
+        if options.get_session_config_entry(_REGISTERED) == path:
+            return
+    except RuntimeError:  # no such entry
+        pass
+    try:
+        options.register_custom_ops_library(path)
     except Exception as error:
         raise ModelFileError(
             f"operator library {path}: ONNX Runtime cannot use it ({_first_line(error)}); expected "
             "a build for this machine, install bnndeploy again (pip install .)"
         ) from error
+    options.add_session_config_entry(_REGISTERED, path)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,4 +1,5 @@
 import numpy as np
+import onnxruntime
 import pytest
 import toy_models
 
@@ -64,6 +65,15 @@ def test_threads_reach_the_sessions_pool(model_file):
     session = InferenceSession(model_file, threads=3, portable=True)
 
     assert session.get_session_options().intra_op_num_threads == 3
+
+
+def test_one_options_object_serves_several_sessions(model_file):
+    options = onnxruntime.SessionOptions()
+    x = np.ones((1, 4), np.float32)
+
+    for _ in range(2):
+        session = InferenceSession(model_file, options=options)
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], x)
 
 
 def test_metadata_comes_with_the_session():

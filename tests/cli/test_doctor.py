@@ -1,0 +1,184 @@
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bnndeploy.cli import app
+from bnndeploy.errors import BnnDeployError
+from bnndeploy.runtime import diagnosis
+from bnndeploy.runtime.machine import Gpu
+from bnndeploy.runtime.providers import CPU, CUDA
+
+KERNELS = {
+    "isa": {
+        "supported": ["scalar", "avx2", "avx512bw", "avx512vpopcnt"],
+        "allowed": ["scalar", "avx2", "avx512bw", "avx512vpopcnt"],
+        "cap": None,
+    },
+    "kernels": {"sign": {"variants": ["avx2", "scalar"], "chosen": "avx2"}},
+}
+
+
+class FakeOnnxRuntime:
+    __version__ = "1.32.0"
+    providers = (CPU,)
+
+    class SessionOptions:
+        def register_custom_ops_library(self, path):
+            pass
+
+    def get_available_providers(self):
+        return list(self.providers)
+
+    def get_build_info(self):
+        return "Release"
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine without a fault; tests spoil one thing each through the returned patcher."""
+    set_ = monkeypatch.setattr
+    set_(diagnosis, "get_library_path", lambda: Path("/lib/ops.so"))
+    set_(diagnosis, "get_cuda_library_path", lambda: None)
+    set_(diagnosis, "kernel_report", lambda: KERNELS)
+    set_(diagnosis, "load_onnxruntime", FakeOnnxRuntime)
+    set_(diagnosis, "installed_wheels", lambda: {"onnxruntime": "1.32.0"})
+    set_(diagnosis.machine, "cpu_quota", lambda: None)
+    set_(diagnosis.machine, "gpus", list)
+    set_(diagnosis.platform, "machine", lambda: "x86_64")
+    return monkeypatch
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["doctor", *arguments])
+
+
+def report():
+    return json.loads(run("--json").stdout)
+
+
+def failing(message):
+    def fail():
+        raise BnnDeployError(message)
+
+    return fail
+
+
+def test_a_sound_machine_has_no_problem_and_exit_code_0(machine):
+    result = run()
+
+    assert result.exit_code == 0
+    assert "problem: none found" in result.output
+    assert "faster:" not in result.output
+    assert "sign: avx2" in result.output
+
+
+def test_json_holds_what_the_text_says(machine):
+    found = report()
+
+    assert found["schema"] == 1
+    assert found["kernels"] == KERNELS
+    assert found["library"] == "/lib/ops.so"
+    assert found["problems"] == found["faster"] == []
+
+
+def test_each_problem_is_one_line_and_the_exit_code_is_1(machine):
+    machine.setattr(diagnosis, "get_library_path", failing("operator library: got nothing"))
+    machine.setattr(diagnosis, "load_onnxruntime", failing("onnxruntime is not installed"))
+
+    result = run()
+
+    assert result.exit_code == 1
+    problems = [line for line in result.output.splitlines() if line.startswith("problem: ")]
+    assert problems == [
+        "problem: operator library: got nothing",
+        "problem: onnxruntime is not installed",
+    ]
+
+
+def test_two_wheels_of_onnxruntime_are_a_problem(machine):
+    both = {"onnxruntime": "1.32.0", "onnxruntime-gpu": "1.31.1"}
+    machine.setattr(diagnosis, "installed_wheels", lambda: both)
+
+    assert "are both installed" in report()["problems"][0]
+
+
+def test_an_old_onnxruntime_is_a_problem(machine):
+    machine.setattr(FakeOnnxRuntime, "__version__", "1.20.1")
+
+    assert report()["problems"][0].startswith("onnxruntime 1.20.1: is older")
+
+
+def test_a_library_that_onnxruntime_refuses_is_a_problem(machine):
+    class Refusing:
+        def register_custom_ops_library(self, path):
+            raise RuntimeError("undefined symbol\nmore")
+
+    machine.setattr(FakeOnnxRuntime, "SessionOptions", Refusing)
+
+    (problem,) = report()["problems"]
+    assert "refuses it (undefined symbol); install bnndeploy again" in problem
+
+
+@pytest.mark.parametrize(
+    ("providers", "cuda_library", "devices", "hint"),
+    [
+        ((CPU,), None, 1, 'this onnxruntime has no CUDA; .* "bnndeploy\\[gpu\\]"'),
+        ((CUDA, CPU), None, 1, "the CUDA kernels are not built; .*BNNDEPLOY_CUDA=1"),
+        ((CUDA, CPU), Path("/lib/cuda.so"), 0, "the CUDA driver does not answer"),
+        ((CUDA, CPU), Path("/lib/cuda.so"), 1, None),
+    ],
+)
+def test_an_idle_device_is_a_hint(machine, providers, cuda_library, devices, hint):
+    machine.setattr(diagnosis.machine, "gpus", lambda: [Gpu("H100", "80 GiB", "550", "9.0")])
+    machine.setattr(FakeOnnxRuntime, "providers", providers)
+    machine.setattr(diagnosis, "get_cuda_library_path", lambda: cuda_library)
+    machine.setattr(diagnosis, "cuda_devices", lambda: devices)
+
+    hints = report()["faster"]
+
+    if hint is None:
+        assert hints == []
+    else:
+        (line,) = hints
+        assert re.search(hint, line)
+
+
+def test_a_containers_limit_below_the_threads_is_a_hint(machine):
+    machine.setattr(diagnosis.machine, "cpu_quota", lambda: 2)
+    machine.setattr(diagnosis.machine, "visible_threads", lambda: 64)
+
+    assert "pass threads=2 (--threads 2)" in report()["faster"][0]
+
+
+@pytest.mark.parametrize(
+    ("isa", "variants", "hint"),
+    [
+        ({"cap": "avx2", "allowed": ["scalar", "avx2"]}, ["avx2"], "BNNDEPLOY_ISA=avx2 holds"),
+        ({"supported": ["scalar", "avx2"]}, ["avx2"], "this processor has no avx512vpopcnt"),
+        ({}, ["scalar"], "sign: this build has portable code only"),
+    ],
+)
+def test_kernels_that_could_be_faster_are_a_hint(machine, isa, variants, hint):
+    kernels = {
+        "isa": KERNELS["isa"] | isa,
+        "kernels": {"sign": {"variants": variants, "chosen": variants[0]}},
+    }
+    machine.setattr(diagnosis, "kernel_report", lambda: kernels)
+
+    assert report()["faster"][0].startswith(hint)
+
+
+def test_the_real_machine_is_described_in_one_json_object():
+    result = subprocess.run(
+        [sys.executable, "-m", "bnndeploy", "doctor", "--json"], capture_output=True, text=True
+    )
+
+    found = json.loads(result.stdout)
+    assert found["threads"] >= 1
+    assert CPU in found["providers"]
+    assert result.returncode == (1 if found["problems"] else 0)

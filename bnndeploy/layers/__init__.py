@@ -1,6 +1,7 @@
 """Layers with quantized inputs and weights."""
 
 from bnndeploy.layers._base import QuantLayer
+from bnndeploy.layers.check import Finding, check
 from bnndeploy.layers.convert import quantize
 from bnndeploy.layers.layer_map import Choice, format_plan, plan
 from bnndeploy.layers.quant_conv1d import QuantConv1d
@@ -13,6 +14,7 @@ from bnndeploy.layers.walk import clip_latents, freeze_codes
 
 __all__ = [
     "Choice",
+    "Finding",
     "QuantConv1d",
     "QuantConv2d",
     "QuantEmbedding",
@@ -20,6 +22,7 @@ __all__ = [
     "QuantLinear",
     "RPReLU",
     "ShiftBatchNorm",
+    "check",
     "clip_latents",
     "format_plan",
     "freeze_codes",

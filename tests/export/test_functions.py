@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from bnndeploy.errors import ExportError, ModelFileError, OperatorError
+from bnndeploy.errors import ExportError, OperatorError
 from bnndeploy.export.functions import attach_functions, function
 from bnndeploy.ops.names import DOMAIN, IR_VERSION, OPSET, SIGNATURES, VERSION
 from bnndeploy.ops.oracle import run_op
@@ -100,13 +100,19 @@ def test_the_reference_evaluator_gives_the_values_of_the_oracle(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_our_kernels_give_the_values_of_the_oracle_and_ignore_the_function(case):
-    try:
-        library = get_library_path()
-    except ModelFileError as error:
-        pytest.skip(str(error))
+def test_our_kernels_give_the_values_of_the_oracle(case):
+    model = one_node_model(case)  # no function that could stand in for the kernel
 
-    assert_equals_oracle(run_session(portable_model(case), case, library=library), case)
+    assert_equals_oracle(run_session(model, case, library=get_library_path()), case)
+
+
+def test_our_kernel_is_used_where_the_function_is_there_too():
+    case = next(c for c in CASES if c.op_type == "Sign" and c.name == "image")
+    model = portable_model(case)
+    del model.functions[0].node[:]
+    model.functions[0].node.append(helper.make_node("Neg", ["X"], ["Y"]))
+
+    assert_equals_oracle(run_session(model, case, library=get_library_path()), case)
 
 
 @pytest.mark.parametrize("wanted", ["Y", "Ybits"])

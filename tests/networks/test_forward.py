@@ -12,7 +12,7 @@ SMALL = {
     "birealnet-18": {"input_shape": (3, 16, 16)},
     "bnn-cnn": {"input_shape": (1, 8, 8)},
     "bnn-mlp": {"input_shape": (1, 8, 8), "hidden": (64, 64)},
-    "bnn-vgg": {"input_shape": (3, 16, 16), "channels": (32, 64), "hidden": 64},
+    "bnn-vgg": {"input_shape": (3, 16, 16), "channels": (32, 32, 64, 64), "hidden": 64},
     "dorefa-resnet-18": {"input_shape": (3, 16, 16)},
     "meliusnet-22": {"input_shape": (3, 32, 32)},
     "quicknet-small": {"input_shape": (3, 32, 32)},
@@ -102,6 +102,27 @@ def test_an_input_that_cannot_be_halved_often_enough_is_refused(network, input_s
         RecipeError, match=rf"{network}: got input_shape .* multiples of {multiple};"
     ):
         networks.build(network, input_shape=input_shape)
+
+
+@pytest.mark.parametrize(
+    ("network", "channels", "message"),
+    [
+        ("bnn-vgg", (8, 8, 8), "got 3 channels, expected an even number"),
+        ("bnn-vgg", (), "got 0 channels"),
+        ("binary-alexnet", (8, 8), "got 2 channels, expected those of 5"),
+    ],
+)
+def test_a_wrong_number_of_convolutions_is_refused(network, channels, message):
+    with pytest.raises(RecipeError, match=f"{network}: {message}"):
+        networks.build(network, channels=channels)
+
+
+def test_alexnet_takes_the_widths_and_padding_of_binarynet_pytorch():
+    with torch.device("meta"):
+        module = networks.build(
+            "binary-alexnet", channels=(192, 576, 1152, 768, 256), first_padding=2
+        )
+        assert module(torch.empty(2, 3, 224, 224)).shape == (2, 1000)
 
 
 def test_a_binary_resnet_that_is_too_shallow_is_refused():

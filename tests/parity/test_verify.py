@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import onnx
 import pytest
-from conftest import Recipe
+from _tiny import Recipe
 from onnx import numpy_helper
 from torch import nn
 

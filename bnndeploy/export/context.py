@@ -39,14 +39,22 @@ class Context:
 
     events: list[Event] = field(default_factory=list)
     crossings: dict[ir.Node, tuple[ir.Node, Crossing]] = field(default_factory=dict)
+    _declined: dict[Event, ir.Node] = field(default_factory=dict)
 
     def fired(self, pass_name: str, node: ir.Node, text: str) -> None:
         self.events.append(Event(pass_name, node.name or node.op_type, True, text))
 
     def declined(self, pass_name: str, node: ir.Node, reason: str) -> None:
         event = Event(pass_name, node.name or node.op_type, False, reason)
-        if event not in self.events:
+        if event not in self._declined:
+            self._declined[event] = node
             self.events.append(event)
+
+    def forget_settled(self, graph: ir.Graph) -> None:
+        """Drops the declines about nodes that a later rewrite took in after all."""
+        alive = set(graph)
+        settled = {event for event, node in self._declined.items() if node not in alive}
+        self.events = [event for event in self.events if event not in settled]
 
 
 class Pass(Protocol):

@@ -33,7 +33,7 @@ from bnndeploy.export.pipeline import PACK, SIMPLIFY, run_passes
 from bnndeploy.export.report import ExportReport, bytes_by_kind, count_nodes
 from bnndeploy.export.sample import SEED, encode, generate_inputs, sample_count
 from bnndeploy.export.writing import check, refuse_existing, write_model
-from bnndeploy.ops.names import DOMAIN, IR_VERSION, OPSET, VERSION
+from bnndeploy.ops.names import DOMAIN, IR_VERSION, OPSET, SIGNATURES, VERSION
 
 FORMS = ("packed", "float", "standard")
 
@@ -105,6 +105,7 @@ def export_model(
     elif form == "standard":
         inline_activations(traced.graph)
     run_passes(traced, [NameValues()], context)
+    context.forget_settled(traced.graph)
     probes = find_probes(traced.graph)
     model = finish(traced)
     entries = {
@@ -153,7 +154,6 @@ def finish(model: ir.Model) -> onnx.ModelProto:
     graph.opset_imports[""] = OPSET
     if any(node.domain == DOMAIN for node in graph):
         graph.opset_imports[DOMAIN] = VERSION
-    common.RemoveUnusedNodesPass()(model)
     common.ClearMetadataAndDocStringPass()(model)
     _rename_batch(graph)
     graph.name = "bnndeploy"
@@ -162,6 +162,10 @@ def finish(model: ir.Model) -> onnx.ModelProto:
     model.ir_version = IR_VERSION
     model.functions.clear()
     proto: onnx.ModelProto = ir.to_proto(model)
+    for node in proto.graph.node:
+        if node.domain == DOMAIN:  # onnx_ir leaves unwanted last outputs out
+            missing = len(SIGNATURES[node.op_type].outputs) - len(node.output)
+            node.output.extend([""] * missing)
     return proto
 
 

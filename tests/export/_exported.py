@@ -97,11 +97,12 @@ def randomise(module: nn.Module, seed: int) -> nn.Module:
     with torch.no_grad():
         for part in module.modules():
             if isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d):
-                part.weight.copy_(torch.randn(part.weight.shape, generator=generator))
-                part.bias.copy_(torch.randn(part.bias.shape, generator=generator))
-                spread = torch.rand(part.bias.shape, generator=generator)
-                part.running_mean.copy_(8 * (spread - 0.5))
-                part.running_var.copy_(20 * torch.rand(part.bias.shape, generator=generator))
+                shape = part.running_mean.shape
+                if part.affine:
+                    part.weight.copy_(torch.randn(shape, generator=generator))
+                    part.bias.copy_(torch.randn(shape, generator=generator))
+                part.running_mean.copy_(8 * (torch.rand(shape, generator=generator) - 0.5))
+                part.running_var.copy_(20 * torch.rand(shape, generator=generator))
             elif isinstance(part, nn.PReLU):
                 part.weight.copy_(torch.rand(part.weight.shape, generator=generator))
     return module.eval()

@@ -21,6 +21,7 @@ from bnndeploy.errors import ExportError
 from bnndeploy.export.metadata import get_metadata, weights_sha256
 from bnndeploy.export.sample import decode, generate_inputs
 from bnndeploy.layers import QuantConv2d, QuantLinear
+from bnndeploy.ops.names import DOMAIN, SIGNATURES
 
 BINARY = {"input_quantizer": "ste_sign", "weight_quantizer": "ste_sign", "bias": False}
 
@@ -75,6 +76,19 @@ def test_no_bit_of_a_binary_chain_differs_from_the_module(report, module, images
 
 def test_the_outputs_are_those_of_the_module(report, module, images):
     assert oracle_difference(report, module, images) == [0.0]
+
+
+def test_every_input_attribute_and_output_of_an_operator_is_written(report):
+    for node in report.model.graph.node:
+        if node.domain == DOMAIN:
+            signature = SIGNATURES[node.op_type]
+            assert len(node.input) == len(signature.inputs)
+            assert all(node.input)
+            assert {a.name for a in node.attribute} == set(signature.attributes)
+            assert len(node.output) == len(signature.outputs)
+    last = report.model.graph.node[-1]
+    assert list(last.output) == ["output", ""]
+    assert [n.output[0] for n in report.model.graph.node if n.op_type == "XnorConv"] == ["", ""]
 
 
 def test_the_batch_is_dynamic_and_may_be_empty(report):

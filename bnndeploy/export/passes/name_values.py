@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import onnx_ir as ir
-from onnx_ir.passes import common
 
 from bnndeploy.export.context import Context
 from bnndeploy.export.graph import is_dead
-from bnndeploy.export.product import PRODUCTS, Product
+from bnndeploy.export.product import PRODUCTS
 from bnndeploy.ops.names import DOMAIN
 
 
@@ -23,21 +22,29 @@ class NameValues:
 
     def __call__(self, graph: ir.Graph, context: Context) -> None:
         taken = {value.name for value in [*graph.inputs, *graph.outputs]} | set(graph.initializers)
+        _number_nodes(graph)
         for node in graph:
             is_product = node.domain == DOMAIN and node.op_type in PRODUCTS
             wanted = [str(node.name), *(f"{node.name}.{i}" for i in range(1, len(node.outputs)))]
             if is_product:
                 wanted = [str(node.name), f"{node.name}.bits"]
-                product = Product(node)
-                for output in (product.y, product.y_bits):
-                    if is_dead(output):
-                        output.name = ""
             for output, name in zip(node.outputs, wanted, strict=True):
-                if output.is_graph_output() or output.name == "":
+                if output.is_graph_output():
+                    continue
+                if is_product and is_dead(output):
+                    output.name = ""
                     continue
                 number, chosen = 1, name
                 while chosen in taken:
                     chosen, number = f"{name}_{number}", number + 1
                 output.name = chosen
                 taken.add(chosen)
-        common.NameFixPass()(ir.Model(graph, ir_version=10))
+
+
+def _number_nodes(graph: ir.Graph) -> None:
+    seen: dict[str, int] = {}
+    for node in graph:
+        name = node.name or node.op_type
+        count = seen.get(name, 0)
+        seen[name] = count + 1
+        node.name = f"{name}_{count}" if count else name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import bnndeploy
-from bnndeploy.errors import RecipeError
+from bnndeploy.errors import CheckpointError, RecipeError
 from bnndeploy.registry import nearest
 
 _PACKAGE = Path(bnndeploy.__file__).parent
@@ -40,9 +40,19 @@ def folder(name: str) -> Path:
 
 
 def find_recipe(recipe: str) -> Path:
-    """Returns the recipe file that a path or a zoo name stands for."""
+    """Returns the recipe file that a run, a recipe file or a zoo name stands for.
+
+    Raises:
+        CheckpointError: If it is a folder without a run.
+        RecipeError: If it is neither a path nor a name of the zoo.
+    """
     path = Path(recipe)
-    if path.is_dir() and (path / "recipe.toml").is_file():
+    if path.is_dir() and recipe not in names():
+        if not (path / "recipe.toml").is_file():
+            raise CheckpointError(
+                f"{path}: holds no run, expected a folder with a recipe.toml; give a run, "
+                "a recipe file or a zoo name"
+            )
         return path / "recipe.toml"
     if path.is_file() or path.suffix == ".toml" or len(path.parts) > 1:
         return path

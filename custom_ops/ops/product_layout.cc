@@ -57,6 +57,14 @@ std::string ProductLayout::ExpectedWeights() const {
   return "[" + planes + (kind_ == ProductKind::kConv ? "O, kh, kw, " : "N, ") + words + "]";
 }
 
+void ProductLayout::CheckGroupsOfBits() const {
+  const int64_t depth = geometry_.channels / geometry_.group;
+  if (geometry_.group == 1 || depth % bits::kWordBits == 0) return;
+  ort::Fail("attribute group",
+            std::to_string(geometry_.group) + " groups of " + std::to_string(depth) + " channels",
+            "a multiple of 32 channels a group, or float X");
+}
+
 product::Shape ProductLayout::WithWeights(const Shape& w) const {
   const size_t planes = weights_ == WeightKind::kTernary ? 1 : 0;
   const size_t rank = planes + (kind_ == ProductKind::kConv ? 4 : 2);

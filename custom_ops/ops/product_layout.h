@@ -35,6 +35,9 @@ class ProductLayout {
   WeightKind weights() const { return weights_; }
   float acc_min() const { return acc_min_; }
 
+  // Throws "attribute group: ..." unless groups of packed channels begin at a word.
+  void CheckGroupsOfBits() const;
+
   // Returns the geometry for weights of this shape; types are left to the caller. Throws "input W:
   // ..." unless the weights fit the attributes.
   product::Shape WithWeights(const ort::Shape& w) const;

@@ -54,6 +54,7 @@ class ProductOp : public ort::Kernel {
         allocator_(node.allocator()),
         vectors_(node, inputs_, weights),
         constant_residual_(node.ConstantInput(inputs_.residual)) {
+    if (bits()) layout_.CheckGroupsOfBits();
     node.InputType(ProductInputs::kW, {Type::kUint32});
     node.CheckOutputType(kY, y_type_);
     node.CheckOutputType(kYbits, Type::kUint32);

@@ -16,7 +16,16 @@ std::atomic<uint64_t> fresh_names{0};  // sessions may be created on several thr
 void Inference::Input(size_t index, Type* type, Shape* shape) const {
   OrtTensorTypeAndShapeInfo* info = nullptr;  // stays with the context
   Check(GetApi().ShapeInferContext_GetInputTypeShape(context_, index, &info));
-  ReadTypeAndShape(info, "input", type, shape);
+  size_t rank = 0;
+  Check(GetApi().GetDimensionsCount(info, &rank));
+  if (rank > kMaxRank) {  // no op takes it, but the outputs need a type all the same
+    int element_type = 0;
+    Check(GetApi().GetTensorElementType(info, &element_type));
+    *type = static_cast<Type>(element_type);
+    *shape = Shape();
+    return;
+  }
+  ReadTypeAndShape(info, "", type, shape);
   Check(GetApi().GetSymbolicDimensions(info, shape->names, shape->rank));
 }
 

@@ -12,7 +12,7 @@ class Inference : public Attributes {
  public:
   explicit Inference(const OrtShapeInferContext* context) : context_(context) {}
 
-  // Reads what is known about an input; unknown sizes are -1.
+  // Reads what is known about an input: unknown sizes are -1, an unknown rank is 0.
   void Input(size_t index, Type* type, Shape* shape) const;
 
   // States an output. An output that the node does not name is ignored.

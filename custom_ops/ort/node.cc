@@ -75,7 +75,7 @@ std::optional<Tensor> Node::ConstantInput(size_t index) const {
   const OrtValue* value = nullptr;
   Check(GetApi().KernelInfoGetConstantInput_tensor(info_, index, &is_constant, &value));
   if (!is_constant || value == nullptr) return std::nullopt;
-  return ReadTensor(value, InputSubject(index));
+  return ReadTensor(value, definition_.inputs[index]);
 }
 
 bool Node::Wants(size_t output) const {

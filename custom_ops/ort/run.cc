@@ -8,7 +8,7 @@ namespace bnn::ort {
 Tensor Run::Input(size_t index, Type type) const {
   const OrtValue* value = nullptr;
   Check(GetApi().KernelContext_GetInput(context_, index, &value));
-  const Tensor tensor = ReadTensor(value, "input");
+  const Tensor tensor = ReadTensor(value, definition_.inputs[index]);
   if (tensor.type != type) Fail(InputSubject(index), ToString(tensor.type), ToString(type));
   return tensor;
 }

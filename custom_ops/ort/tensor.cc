@@ -48,26 +48,27 @@ std::string ToString(Type type) {
   return "element type " + std::to_string(index);
 }
 
-void ReadTypeAndShape(const OrtTensorTypeAndShapeInfo* info, const std::string& subject, Type* type,
+void ReadTypeAndShape(const OrtTensorTypeAndShapeInfo* info, const char* name, Type* type,
                       Shape* shape) {
   int element_type = 0;
   Check(GetApi().GetTensorElementType(info, &element_type));
   *type = static_cast<Type>(element_type);
   Check(GetApi().GetDimensionsCount(info, &shape->rank));
   if (shape->rank > kMaxRank) {
-    Fail(subject, "rank " + std::to_string(shape->rank), "at most " + std::to_string(kMaxRank));
+    Fail(std::string("input ") + name, "rank " + std::to_string(shape->rank),
+         "at most " + std::to_string(kMaxRank));
   }
   Check(GetApi().GetDimensions(info, shape->dims, shape->rank));
 }
 
-Tensor ReadTensor(const OrtValue* value, const std::string& subject) {
-  if (value == nullptr) Fail(subject, "none", "a tensor");
+Tensor ReadTensor(const OrtValue* value, const char* name) {
+  if (value == nullptr) Fail(std::string("input ") + name, "none", "a tensor");
   OrtTensorTypeAndShapeInfo* info = nullptr;
   Check(GetApi().GetTensorTypeAndShape(value, &info));
   std::unique_ptr<OrtTensorTypeAndShapeInfo, decltype(Api::ReleaseTensorTypeAndShapeInfo)> owner(
       info, GetApi().ReleaseTensorTypeAndShapeInfo);
   Tensor tensor;
-  ReadTypeAndShape(info, subject, &tensor.type, &tensor.shape);
+  ReadTypeAndShape(info, name, &tensor.type, &tensor.shape);
   void* data = nullptr;
   // The call asks for a mutable value, but reading through it changes nothing.
   Check(GetApi().GetTensorMutableData(const_cast<OrtValue*>(value), &data));

@@ -48,12 +48,12 @@ struct Tensor {
 std::string ToString(const Shape& shape);
 std::string ToString(Type type);
 
-// Reads type and sizes; throws if the rank exceeds kMaxRank.
-void ReadTypeAndShape(const OrtTensorTypeAndShapeInfo* info, const std::string& subject, Type* type,
+// Reads type and sizes of the input called `name`; throws if the rank exceeds kMaxRank.
+void ReadTypeAndShape(const OrtTensorTypeAndShapeInfo* info, const char* name, Type* type,
                       Shape* shape);
 
-// Reads a tensor value.
-Tensor ReadTensor(const OrtValue* value, const std::string& subject);
+// Reads the value of the input called `name`.
+Tensor ReadTensor(const OrtValue* value, const char* name);
 
 }  // namespace bnn::ort
 

@@ -59,7 +59,7 @@ def node_model(op_type, inputs, attributes, dynamic=False, outputs=None, shapes=
     fed = names if dynamic else names[:1]
     node = helper.make_node(op_type, names, outputs, name="it", domain=DOMAIN, **attributes)
     values = dict(zip(names, inputs, strict=True))
-    declared = shapes or {name: [None] * values[name].ndim for name in fed}
+    declared = shapes if shapes is not None else {name: [None] * values[name].ndim for name in fed}
     graph = helper.make_graph(
         [node],
         "one_node",
@@ -73,6 +73,11 @@ def node_model(op_type, inputs, attributes, dynamic=False, outputs=None, shapes=
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, VERSION)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
     return model.SerializeToString(), {name: values[name] for name in fed}
+
+
+@pytest.fixture
+def make_model():
+    return node_model
 
 
 @pytest.fixture

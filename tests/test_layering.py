@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "export": {"ops", "quantizers", "layers"},
     "parity": {"ops", "quantizers", "layers", "networks", "training", "runtime", "export"},
     "bench": {"ops", "quantizers", "layers", "networks", "training", "runtime", "export"},
+    "inspection": {"ops", "networks", "training", "runtime", "export"},
     "bundle": {"ops", "quantizers", "layers", "networks", "training", "runtime", "export"},
 }
 WITHOUT_TORCH_AND_ONNX = ("errors", "registry", "ops", "runtime", "service")

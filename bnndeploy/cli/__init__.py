@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from bnndeploy.cli import bench, doctor, export, predict, serve, train, verify_parity
+from bnndeploy.cli import bench, doctor, export, inspect_model, predict, serve, train, verify_parity
 from bnndeploy.errors import BnnDeployError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ for command in (
     bench.bench,
     serve.serve,
     predict.predict,
+    inspect_model.inspect,
     doctor.doctor,
 ):
     app.command()(command)

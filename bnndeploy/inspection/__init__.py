@@ -1,0 +1,1 @@
+"""What a model file or a training run holds: layers, sizes, metadata."""

@@ -203,7 +203,7 @@ def _depth(node: onnx.NodeProto) -> int:
     values = {entry.name: helper.get_attribute_value(entry) for entry in node.attribute}
     try:
         return int(values["k"] if "k" in values else values["channels"] // values["group"])
-    except (KeyError, ZeroDivisionError) as error:
+    except (KeyError, TypeError, ZeroDivisionError) as error:
         raise ModelFileError(
             f"node {node.name} ({node.op_type}): got attributes {sorted(values)}, expected k, or "
             "channels and a positive group; export the model again"
@@ -211,7 +211,7 @@ def _depth(node: onnx.NodeProto) -> int:
 
 
 def _bytes(tensor: onnx.TensorProto) -> int:
-    return math.prod(tensor.dims) * _itemsize(tensor)
+    return int(math.prod(tensor.dims)) * _itemsize(tensor)
 
 
 def _itemsize(tensor: onnx.TensorProto) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 import typer
 
 from bnndeploy.cli import bench, doctor, export, inspect_model, predict, serve, train, verify_parity
+from bnndeploy.cli._extras import explain
 from bnndeploy.errors import BnnDeployError
 
 app = typer.Typer(
@@ -41,5 +43,14 @@ def main() -> None:
     try:
         app()
     except BnnDeployError as error:
-        typer.echo(f"bnndeploy: {error}", err=True)
-        sys.exit(1)
+        _fail(error)
+    except ModuleNotFoundError as error:
+        missing = explain(error)
+        if missing is None:
+            raise
+        _fail(missing)
+
+
+def _fail(error: BnnDeployError) -> NoReturn:
+    typer.echo(f"bnndeploy: {error}", err=True)
+    sys.exit(1)

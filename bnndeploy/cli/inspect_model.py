@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option, echo
 
 from bnndeploy.cli._output import Json, emit_json, table
-from bnndeploy.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from bnndeploy.inspection.model_file import FileReport, Shape
     from bnndeploy.inspection.trained_run import RunReport
 
 _LONGEST = 100  # characters of one metadata value
-_EXTRAS = {"onnx": "tools", "onnx_ir": "tools", "torch": "train"}
 
 
 def inspect(
@@ -30,15 +28,10 @@ def inspect(
 ) -> None:
     """Show the nodes or layers of a model with their shapes, bits and bytes."""
     path = Path(source)
-    try:
-        if path.suffix == ".onnx" or (path.is_file() and path.suffix != ".toml"):
-            _inspect_file(path, as_json)
-        else:
-            _inspect_run(source, weights, as_json)
-    except ModuleNotFoundError as error:
-        if error.name in _EXTRAS:
-            raise MissingExtraError(error.name, _EXTRAS[error.name]) from error
-        raise
+    if path.suffix == ".onnx" or (path.is_file() and path.suffix != ".toml"):
+        _inspect_file(path, as_json)
+    else:
+        _inspect_run(source, weights, as_json)
 
 
 def _inspect_file(path: Path, as_json: bool) -> None:

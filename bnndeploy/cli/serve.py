@@ -7,10 +7,6 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option, echo
 
-from bnndeploy.errors import MissingExtraError
-
-_EXTRA = ("fastapi", "starlette", "uvicorn", "prometheus_client")
-
 
 def serve(
     source: Annotated[Path, Argument(help="ONNX file, or folder of <name>/<version>/model.onnx.")],
@@ -41,12 +37,7 @@ def serve(
     ] = "info",
 ) -> None:
     """Serve a model or a repository of models (Open Inference Protocol v2)."""
-    try:
-        from bnndeploy.service.server import Server, configure_logging
-    except ModuleNotFoundError as error:
-        if error.name in _EXTRA:
-            raise MissingExtraError(error.name, "serve") from error
-        raise
+    from bnndeploy.service.server import Server, configure_logging
     from bnndeploy.service.settings import Settings
 
     settings = Settings(

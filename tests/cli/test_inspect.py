@@ -1,12 +1,11 @@
 import json
-import sys
 
 import pytest
 import toy_models
 from typer.testing import CliRunner
 
 from bnndeploy.cli import app
-from bnndeploy.errors import MissingExtraError, ModelFileError, RecipeError
+from bnndeploy.errors import ModelFileError, RecipeError
 
 
 @pytest.fixture
@@ -60,13 +59,3 @@ def test_a_networks_json_is_one_object():
 )
 def test_what_does_not_exist_is_an_expected_error(source, error):
     assert isinstance(run(source).exception, error)
-
-
-def test_a_missing_onnx_names_the_extra(model, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    monkeypatch.delitem(sys.modules, "bnndeploy.inspection.model_file", raising=False)
-
-    error = run(model).exception
-
-    assert isinstance(error, MissingExtraError)
-    assert 'pip install "bnndeploy[tools]"' in str(error)

@@ -17,16 +17,21 @@ def bnn_mlp(
     input_shape: Sequence[int] = (1, 28, 28),
     classes: int = 10,
     hidden: Sequence[int] = (1024, 1024, 1024),
+    last_input: str = "sign",
 ) -> nn.Module:
     """Builds linear - batch-norm - sign blocks and a real last layer.
 
-    The first block multiplies real inputs by binary weights, the others binary by binary.
+    The first block multiplies real inputs by binary weights, the others binary by binary. The
+    last layer reads signs, or with ``last_input="hardtanh"`` real values in [-1, 1], as in
+    BinaryNet.pytorch.
 
     Shape: ``(N, *input_shape)`` to ``(N, classes)``.
     Reference: Hubara et al., "Binarized Neural Networks", 2016, arXiv:1602.02830 (3 x 4096).
     """
     if not hidden:
         raise RecipeError("bnn-mlp: got no hidden layer, expected at least one width in 'hidden'")
+    if last_input not in ("sign", "hardtanh"):
+        raise RecipeError(f"bnn-mlp: got last_input {last_input!r}, expected sign or hardtanh")
     widths = [math.prod(input_shape), *hidden]
     layers: list[nn.Module] = [nn.Flatten()]
     for index, (width, next_width) in enumerate(zip(widths, hidden, strict=False)):
@@ -40,5 +45,8 @@ def bnn_mlp(
             ),
             nn.BatchNorm1d(next_width),
         ]
-    layers.append(QuantLinear(widths[-1], classes, input_quantizer="ste_sign"))
-    return nn.Sequential(*layers)
+    if last_input == "sign":
+        last: list[nn.Module] = [QuantLinear(widths[-1], classes, input_quantizer="ste_sign")]
+    else:
+        last = [nn.Hardtanh(), nn.Linear(widths[-1], classes)]
+    return nn.Sequential(*layers, *last)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-PAGES = ["quantizers", "layers"]
+PAGES = ["quantizers", "layers", "migration"]
 
 
 @pytest.mark.parametrize("page", PAGES)

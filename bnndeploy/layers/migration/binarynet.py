@@ -1,0 +1,204 @@
+"""BinaryNet.pytorch: its two layers, and a reader of its checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bnndeploy.errors import CheckpointError
+from bnndeploy.layers._base import QuantLayer
+from bnndeploy.layers.quant_conv2d import QuantConv2d
+from bnndeploy.layers.quant_linear import QuantLinear
+from bnndeploy.quantizers import Quantizer, SteSign
+
+# Inputs of this many features or channels are taken for images, which stay real.
+_IMAGE_FEATURES = 784
+_IMAGE_CHANNELS = 3
+_ORG_SUFFIXES = (".org", "_org")
+_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d)
+
+Group = dict[str, Tensor]
+
+
+class BinarizeLinear(QuantLinear):
+    """Stands in for the layer of the same name: binary weights, binary inputs but for images.
+
+    An input of 784 features is taken for an MNIST image and stays real, as it was there.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        image = in_features == _IMAGE_FEATURES
+        super().__init__(
+            in_features,
+            out_features,
+            bias,
+            input_quantizer=None if image else SteSign(gate="identity"),
+            weight_quantizer=SteSign(gate="identity"),
+        )
+
+
+class BinarizeConv2d(QuantConv2d):
+    """Stands in for the layer of the same name: binary weights, binary inputs but for images.
+
+    An input of 3 channels is taken for a colour image and stays real, as it was there.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, int],
+        stride: int | tuple[int, int] = 1,
+        padding: int | tuple[int, int] = 0,
+        dilation: int | tuple[int, int] = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        image = in_channels == _IMAGE_CHANNELS
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            input_quantizer=None if image else SteSign(gate="identity"),
+            weight_quantizer=SteSign(gate="identity"),
+        )
+
+
+@dataclass
+class LoadReport:
+    """What was found in a checkpoint.
+
+    Attributes:
+        pairs: Path in the checkpoint and path in the network of each layer, in order.
+        from_org: Layers whose latent weights came from ``org`` tensors.
+        signs_only: Layers whose weights are all -1 or +1: their latents are lost, and training
+            goes on from signs.
+        zeros: Weights that are exactly 0; their code was 0 there and is +1 here.
+        folded: Batch-norms that took up the bias of the layer before them.
+    """
+
+    pairs: list[tuple[str, str]] = field(default_factory=list)
+    from_org: list[str] = field(default_factory=list)
+    signs_only: list[str] = field(default_factory=list)
+    zeros: int = 0
+    folded: list[str] = field(default_factory=list)
+
+
+@torch.no_grad()
+def load_binarynet(module: nn.Module, checkpoint: Mapping[str, Any]) -> LoadReport:
+    """Loads the weights of a BinaryNet.pytorch checkpoint.
+
+    Takes what ``torch.load(path, weights_only=True)`` gives: a state_dict, or the training
+    script's dictionary that holds one. Real weights become the latents; where there are ``org``
+    tensors (``fc1.weight.org`` or ``fc1.weight_org``) these do.
+
+    Layers are matched by path if all paths fit, otherwise one after the other, which wants the
+    same layers in the same order. A bias that the network lacks goes into the running mean of
+    the batch-norm that follows. A batch-norm without scale and shift gets 1 and 0.
+
+    Raises:
+        CheckpointError: If the checkpoint does not fit the network, which is then unchanged.
+    """
+    theirs, latents = _groups(checkpoint)
+    ours = {
+        path: part
+        for path, part in module.named_modules()
+        if not isinstance(part, Quantizer) and list(part.parameters(recurse=False))
+    }
+    pairs = _match(theirs, ours)
+    paths = [path for _, path in pairs]
+    report = LoadReport(pairs=pairs)
+    values: list[tuple[Tensor, Tensor]] = []
+    bias: Tensor | None = None
+    for (their_path, path), next_path in zip(pairs, [*paths[1:], ""], strict=True):
+        part, group = ours[path], dict(theirs[their_path])
+        if their_path in latents:
+            group["weight"] = latents[their_path]
+            report.from_org.append(path)
+        if isinstance(part, _NORMS):
+            if bias is not None and "running_mean" in group:
+                group["running_mean"] = group["running_mean"] - bias
+                report.folded.append(path)
+            bias = None
+            channels = torch.ones(part.num_features)
+            group = {"weight": channels, "bias": 0 * channels} | group
+        elif isinstance(part, QuantLayer) and part.weight_quantizer is not None:
+            report.zeros += int((group["weight"] == 0).sum())
+            if bool((group["weight"].abs() == 1).all()):
+                report.signs_only.append(path)
+        if "bias" in group and getattr(part, "bias", None) is None:
+            bias = group.pop("bias")
+            if not isinstance(ours.get(next_path), _NORMS):
+                raise CheckpointError(
+                    f"checkpoint: {their_path!r} has a bias, {path!r} has none and no batch-norm "
+                    "follows that could take it up; build the layer with bias=True"
+                )
+        values += _values(their_path, path, part, group)
+    for target, value in values:
+        target.copy_(value)
+    return report
+
+
+def _groups(checkpoint: Mapping[str, Any]) -> tuple[dict[str, Group], dict[str, Tensor]]:
+    """Returns the tensors of each layer by name, and the org tensor of each weight."""
+    state = checkpoint.get("state_dict", checkpoint)
+    theirs: dict[str, Group] = {}
+    latents: dict[str, Tensor] = {}
+    for key, value in state.items():
+        if not isinstance(value, Tensor):
+            raise CheckpointError(
+                f"checkpoint: {key!r} is a {type(value).__name__}, expected a state_dict of "
+                "tensors or a dictionary with one under 'state_dict'"
+            )
+        # DataParallel, around the network or a part of it, puts "module" into the path.
+        path = ".".join(step for step in key.split(".") if step != "module")
+        org = next((suffix for suffix in _ORG_SUFFIXES if path.endswith(suffix)), None)
+        layer, _, name = path.removesuffix(org or "").rpartition(".")
+        if org is None and name != "num_batches_tracked":
+            theirs.setdefault(layer, {})[name] = value
+        elif name == "weight":
+            latents[layer] = value
+    return theirs, latents
+
+
+def _match(theirs: Mapping[str, Group], ours: Mapping[str, nn.Module]) -> list[tuple[str, str]]:
+    # A batch-norm without scale and shift has buffers only there, and parameters here.
+    if set(theirs) == set(ours):
+        return [(path, path) for path in ours]
+    if len(theirs) != len(ours):
+        raise CheckpointError(
+            f"checkpoint: got {len(theirs)} layers ({', '.join(theirs)}), expected "
+            f"{len(ours)} ({', '.join(ours)}); build the network of the checkpoint"
+        )
+    return list(zip(theirs, ours, strict=True))
+
+
+def _values(
+    their_path: str, path: str, part: nn.Module, group: Group
+) -> list[tuple[Tensor, Tensor]]:
+    """Returns each tensor of the layer with the value that it takes."""
+    targets = {
+        name: tensor
+        for name, tensor in part.state_dict().items()
+        if "." not in name and name != "num_batches_tracked"
+    }
+    for name in sorted(set(targets) | set(group)):
+        there, here = (
+            tuple(tensors[name].shape) if name in tensors else "nothing"
+            for tensors in (group, targets)
+        )
+        if there != here:
+            raise CheckpointError(
+                f"checkpoint: {name} of {their_path!r} is {there}, expected {here} for "
+                f"{path!r}; build the network of the checkpoint"
+            )
+    return [(tensor, group[name]) for name, tensor in targets.items()]

@@ -107,6 +107,16 @@ def test_a_zoo_network_takes_it_layer_by_layer_and_folds_the_biases():
     torch.testing.assert_close(ours(x), theirs(x.flatten(1)))
 
 
+def test_the_zoos_resnet_has_its_paths_and_leaves_the_unused_batch_norm():
+    network = networks.build("resnet-binary", depth=14, inflate=1)
+    state = trained(networks.build("resnet-binary", depth=14, inflate=1)).state_dict()
+    never_run = nn.BatchNorm2d(64).state_dict(prefix="layer3.1.bn2.")
+    report = load_binarynet(network, state | never_run)
+
+    assert report.unused == ["layer3.1.bn2"]
+    assert all(torch.equal(network.state_dict()[k], v) for k, v in state.items() if "num" not in k)
+
+
 @pytest.mark.parametrize("suffix", [".org", "_org"])
 def test_org_tensors_become_the_latents(suffix):
     theirs = trained(mnist_net(TheirLinear))
@@ -163,6 +173,11 @@ def test_images_stay_real_in_the_layers_of_the_same_name():
             lambda: nn.Sequential(QuantLinear(784, 32), nn.BatchNorm1d(32)),
             lambda state: state,
             r"got 7 layers \(fc1, bn1, .*\), expected 2 \(0, 1\)",
+        ),
+        (
+            lambda: mnist_net(BinarizeLinear)[:-1],
+            lambda state: state,
+            "got 7 layers .*, expected 6",
         ),
         (
             lambda: nn.Sequential(QuantLinear(784, 32, bias=False)),

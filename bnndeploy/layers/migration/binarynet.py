@@ -84,6 +84,8 @@ class LoadReport:
             goes on from signs.
         zeros: Weights that are exactly 0; their code was 0 there and is +1 here.
         folded: Batch-norms that took up the bias of the layer before them.
+        unused: Batch-norms that the checkpoint has and the network lacks: the last block of
+            ``resnet_binary`` stores one that it never runs.
     """
 
     pairs: list[tuple[str, str]] = field(default_factory=list)
@@ -91,6 +93,7 @@ class LoadReport:
     signs_only: list[str] = field(default_factory=list)
     zeros: int = 0
     folded: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
 
 
 @torch.no_grad()
@@ -116,7 +119,7 @@ def load_binarynet(module: nn.Module, checkpoint: Mapping[str, Any]) -> LoadRepo
     }
     pairs = _match(theirs, ours)
     paths = [path for _, path in pairs]
-    report = LoadReport(pairs=pairs)
+    report = LoadReport(pairs, unused=sorted(set(theirs) - {path for path, _ in pairs}))
     values: list[tuple[Tensor, Tensor]] = []
     bias: Tensor | None = None
     for (their_path, path), next_path in zip(pairs, [*paths[1:], ""], strict=True):
@@ -171,8 +174,8 @@ def _groups(checkpoint: Mapping[str, Any]) -> tuple[dict[str, Group], dict[str, 
 
 
 def _match(theirs: Mapping[str, Group], ours: Mapping[str, nn.Module]) -> list[tuple[str, str]]:
-    # A batch-norm without scale and shift has buffers only there, and parameters here.
-    if set(theirs) == set(ours):
+    surplus = set(theirs) - set(ours)
+    if set(ours) <= set(theirs) and all("running_mean" in theirs[path] for path in surplus):
         return [(path, path) for path in ours]
     if len(theirs) != len(ours):
         raise CheckpointError(

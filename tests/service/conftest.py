@@ -5,6 +5,7 @@ import warnings
 import pytest
 import toy_models
 from onnx import TensorProto
+from service_helpers import running
 
 from bnndeploy.runtime import InferenceSession
 from bnndeploy.service import repository as repository_module
@@ -48,32 +49,6 @@ def start_server():
             return stack.enter_context(running(Server(source, Settings(**options))))
 
         yield start
-
-
-@contextlib.contextmanager
-def running(server):
-    """Yields the server, with its address as ``server.url``, while it runs."""
-    ready = threading.Event()
-
-    def announce(url):
-        server.url = url.removeprefix("http://")
-        ready.set()
-
-    def run():
-        try:
-            server.run_until_stopped("127.0.0.1", 0, announce)
-        finally:
-            ready.set()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    assert ready.wait(20)
-    try:
-        yield server
-    finally:
-        server.should_exit = True
-        thread.join(20)
-        assert not thread.is_alive()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 import toy_models
-from test_triton_client import digits, tensor
+from service_helpers import digits, tensor
 
 from bnndeploy.errors import ModelFileError
 from bnndeploy.service.model_files import find_models

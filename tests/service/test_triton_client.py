@@ -5,18 +5,9 @@ import threading
 import numpy as np
 import pytest
 import toy_models
+from service_helpers import digits, tensor
 
 BINARY_AND_JSON = pytest.mark.parametrize("binary", [True, False], ids=["binary", "json"])
-
-
-def tensor(triton, name, array, datatype="FP32", binary=True):
-    value = triton.InferInput(name, list(array.shape), datatype)
-    value.set_data_from_numpy(array, binary_data=binary)
-    return value
-
-
-def digits(rows, seed=0):
-    return np.random.default_rng(seed).standard_normal((rows, 1, 8, 8), np.float32)
 
 
 @BINARY_AND_JSON

@@ -15,17 +15,25 @@ from torch import Tensor, nn
 
 from bnndeploy.errors import ExportError
 from bnndeploy.export.graph import EPSILON_KEY, QUANTIZER_KEY, is_op
-from bnndeploy.layers import freeze_codes
+from bnndeploy.layers import QuantLayer, freeze_codes
 from bnndeploy.ops.names import IR_VERSION, OPSET
 from bnndeploy.quantizers import Quantizer
 
 _SCOPES = "pkg.torch.onnx.name_scopes"
 
 
+def copy_for_export(module: nn.Module) -> nn.Module:
+    """Returns a copy on the CPU in float32 eval mode."""
+    return copy.deepcopy(module).cpu().float().eval()
+
+
 def freeze(module: nn.Module) -> nn.Module:
-    """Returns a copy on the CPU in float32 eval mode whose weight codes are constants."""
-    frozen = copy.deepcopy(module).cpu().float().eval()
-    return freeze_codes(frozen)
+    """Makes the weight codes of a copy constants, in place, and drops the latent weights."""
+    freeze_codes(module)
+    for layer in module.modules():
+        if isinstance(layer, QuantLayer) and layer.weight_quantizer is not None:
+            layer.weight = nn.Parameter(torch.empty(0), requires_grad=False)
+    return module
 
 
 def emit(

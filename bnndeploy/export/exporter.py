@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import onnx
 import onnx_ir as ir
 import torch
@@ -18,7 +16,7 @@ from torch import Tensor, nn
 
 from bnndeploy.errors import ExportError
 from bnndeploy.export.context import Context
-from bnndeploy.export.emission import emit, freeze
+from bnndeploy.export.emission import copy_for_export, emit, freeze
 from bnndeploy.export.forms import inline_activations
 from bnndeploy.export.functions import attach_functions
 from bnndeploy.export.metadata import (
@@ -31,7 +29,7 @@ from bnndeploy.export.metadata import (
 from bnndeploy.export.passes.name_values import NameValues
 from bnndeploy.export.pipeline import PACK, SIMPLIFY, run_passes
 from bnndeploy.export.report import ExportReport, bytes_by_kind, count_nodes
-from bnndeploy.export.sample import SEED, encode, generate_inputs, sample_count
+from bnndeploy.export.sample import name_sample, take_sample
 from bnndeploy.export.writing import check, refuse_existing, write_model
 from bnndeploy.ops.names import DOMAIN, IR_VERSION, OPSET, SIGNATURES, VERSION
 
@@ -93,8 +91,10 @@ def export_model(
         refuse_existing(target, force)
     inputs = [example_input] if isinstance(example_input, Tensor) else list(example_input)
     inputs = [x.detach().cpu().float() if x.is_floating_point() else x.cpu() for x in inputs]
+    copied = copy_for_export(module)
+    sample = take_sample(copied, inputs)
     traced = emit(
-        freeze(module), inputs, input_names=input_names, output_names=output_names,
+        freeze(copied), inputs, input_names=input_names, output_names=output_names,
         dynamic_shapes=dynamic_shapes,
     )  # fmt: skip
     context = Context()
@@ -113,7 +113,7 @@ def export_model(
         "versions": versions(),
         "probes": probes,
         "weights_sha256": weights_sha256(model),
-        "sample": _sample(module, inputs, model),
+        "sample": name_sample(sample, model),
         **(metadata or {}),
     }
     set_metadata(model, entries)
@@ -180,39 +180,6 @@ def _rename_batch(graph: ir.Graph) -> None:
         if value.shape is not None:
             renamed = ["batch" if d == symbol else d for d in value.shape.dims]
             value.shape = ir.Shape(renamed)
-
-
-def _sample(module: nn.Module, inputs: Sequence[Tensor], model: onnx.ModelProto) -> dict[str, Any]:
-    """Runs the trained module on generated inputs."""
-    trained = copy.deepcopy(module).cpu().float().eval()
-    with torch.no_grad():
-        first = _outputs(trained(*inputs))
-    count = sample_count(max(int(np.prod(output.shape[1:])) for output in first))
-    described = [
-        {
-            "name": value.name,
-            "dtype": str(x.dtype).removeprefix("torch."),
-            "shape": [count, *x.shape[1:]] if x.ndim else [],
-        }
-        for value, x in zip(model.graph.input, inputs, strict=True)
-    ]
-    made = [torch.from_numpy(array) for array in generate_inputs(SEED, described)]
-    with torch.no_grad():
-        outputs = _outputs(trained(*made))
-    return {
-        "seed": SEED,
-        "inputs": described,
-        "outputs": [
-            encode(output.numpy(), value.name)
-            for output, value in zip(outputs, model.graph.output, strict=True)
-        ],
-    }
-
-
-def _outputs(result: Any) -> list[Tensor]:
-    """Flattens what a forward returned, as torch.export does."""
-    leaves = torch.utils._pytree.tree_leaves(result)
-    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
 
 def _plain(value: Any) -> Any:

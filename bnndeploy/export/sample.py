@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 Array = NDArray[Any]
 
 SEED = 2016
 _MANY_VALUES = 256
-
-
-def sample_count(values_per_row: int) -> int:
-    """Returns how many rows to embed: fewer where a row is long, to keep files small."""
-    return 4 if values_per_row <= _MANY_VALUES else 2
 
 
 def generate_inputs(seed: int, inputs: Sequence[Mapping[str, Any]]) -> list[Array]:
@@ -42,11 +40,48 @@ def generate_inputs(seed: int, inputs: Sequence[Mapping[str, Any]]) -> list[Arra
     return made
 
 
-def encode(array: Array, name: str) -> dict[str, Any]:
+def take_sample(module: nn.Module, inputs: Sequence[Tensor]) -> dict[str, Any]:
+    """Runs the trained module on generated inputs shaped like ``inputs`` but for axis 0."""
+    with torch.no_grad():
+        first = _outputs(module(*inputs))
+    longest = max((output[:1].numel() for output in first), default=0)
+    count = 4 if longest <= _MANY_VALUES else 2  # long rows make large files
+    described = [
+        {
+            "dtype": str(x.dtype).removeprefix("torch."),
+            "shape": [count, *x.shape[1:]] if x.ndim else [],
+        }
+        for x in inputs
+    ]
+    made = [torch.from_numpy(array) for array in generate_inputs(SEED, described)]
+    with torch.no_grad():
+        outputs = _outputs(module(*made))
+    return {"seed": SEED, "inputs": described, "outputs": [encode(y.numpy()) for y in outputs]}
+
+
+def name_sample(sample: Mapping[str, Any], model: onnx.ModelProto) -> dict[str, Any]:
+    """Adds the names of the model's inputs and outputs."""
+    ends = {"inputs": model.graph.input, "outputs": model.graph.output}
+    named = {
+        end: [
+            {"name": value.name, **entry} for value, entry in zip(values, sample[end], strict=True)
+        ]
+        for end, values in ends.items()
+    }
+    return {"seed": sample["seed"], **named}
+
+
+def _outputs(result: Any) -> list[Tensor]:
+    """Flattens what a forward returned, as torch.export does."""
+    leaves = torch.utils._pytree.tree_leaves(result)
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+
+
+def encode(array: Array) -> dict[str, Any]:
     """Returns an output of a sample in the form that the metadata holds."""
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     data = base64.b64encode(little.tobytes()).decode("ascii")
-    return {"name": name, "dtype": array.dtype.name, "shape": list(array.shape), "data": data}
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
 
 
 def decode(entry: Mapping[str, Any]) -> Array:

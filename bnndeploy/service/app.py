@@ -64,28 +64,33 @@ async def render_metrics(counters: Counters) -> Response:
     return Response(counters.render(), media_type=CONTENT_TYPE_LATEST)
 
 
-def _answer(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+def _answer(
+    request: Request, status: int, message: str, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    metrics: Metrics = request.app.state.metrics
+    metrics.refusals.labels(str(status)).inc()
     return JSONResponse({"error": message}, status, headers)
 
 
 async def _answer_ours(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, RequestError):
         headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
-        return _answer(error.status, str(error), headers)
-    return _answer(400 if isinstance(error, DataError) else 500, str(error))
+        return _answer(request, error.status, str(error), headers)
+    return _answer(request, 400 if isinstance(error, DataError) else 500, str(error))
 
 
 async def _answer_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     message = f"{request.method} {request.url.path}: {error.detail.lower()}"
-    return _answer(error.status_code, message, dict(error.headers or {}))
+    return _answer(request, error.status_code, message, dict(error.headers or {}))
 
 
 async def _answer_validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    return _answer(400, f"parameter {first['loc'][-1]}: {first['msg'].lower()}")
+    return _answer(request, 400, f"parameter {first['loc'][-1]}: {first['msg'].lower()}")
 
 
 async def _answer_unexpected(request: Request, error: Exception) -> JSONResponse:
-    return _answer(500, f"internal error ({type(error).__name__}); the server's log has the rest")
+    message = f"internal error ({type(error).__name__}); the server's log has the rest"
+    return _answer(request, 500, message)

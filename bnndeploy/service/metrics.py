@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.process_collector import ProcessCollector
+
+from bnndeploy.service.request_error import RequestError
 
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -21,13 +27,13 @@ class Metrics:
         model = ("model", "version")
         self.requests = Counter(
             "bnndeploy_requests",
-            "Inference requests answered, by HTTP status.",
+            "Inference requests that reached a model, by HTTP status.",
             (*model, "status"),
             registry=self.registry,
         )
         self.request_seconds = Histogram(
             "bnndeploy_request_seconds",
-            "From the whole body to the answer.",
+            "From the whole body of a request to its answer.",
             model,
             buckets=_SECONDS,
             registry=self.registry,
@@ -58,6 +64,29 @@ class Metrics:
             ("model", "outcome"),
             registry=self.registry,
         )
+
+        self.refusals = Counter(
+            "bnndeploy_refusals",
+            "Requests of any kind answered with an error, by HTTP status.",
+            ("status",),
+            registry=self.registry,
+        )
+
+    @contextmanager
+    def count_request(self, name: str, version: int) -> Iterator[None]:
+        """Counts and times one request to a model; an error counts under its status."""
+        started = time.monotonic()
+        status = 500
+        try:
+            yield
+            status = 200
+        except RequestError as error:
+            status = error.status
+            raise
+        finally:
+            labels = (name, str(version))
+            self.requests.labels(*labels, str(status)).inc()
+            self.request_seconds.labels(*labels).observe(time.monotonic() - started)
 
     def render(self) -> bytes:
         """Returns the exposition text."""

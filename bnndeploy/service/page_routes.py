@@ -59,10 +59,9 @@ async def classify(
     invert: bool = False,
 ) -> dict[str, Any]:
     """Classifies the image (PNG, JPEG, ...) in the body, prepared as ``bnndeploy predict`` does."""
+    image = await read_body(request, models.settings.body_limit, models.settings.timeout)
     model = models.find(name)
     with model.in_use():
-        limits = models.settings
-        image = await read_body(request, limits.body_limit, limits.timeout)
         guesses = await model.classify(image, top, invert=invert)
     return {
         "model_name": name,

@@ -7,18 +7,16 @@ binary_tensor_data, classification, model_configuration and model_repository.
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 
 import bnndeploy
-from bnndeploy.errors import BnnDeployError
 from bnndeploy.service.bodies import read_body
 from bnndeploy.service.metrics import Metrics
 from bnndeploy.service.repository import Repository
-from bnndeploy.service.request_error import RequestError, bad_request
+from bnndeploy.service.request_error import bad_request
 from bnndeploy.service.requests import decode_json, decode_request
 from bnndeploy.service.responses import EncodedResponse
 from bnndeploy.service.served_model import PLATFORM, ServedModel
@@ -119,35 +117,21 @@ async def infer(
     request: Request, models: Models, counters: Counters, name: str, version: str | None = None
 ) -> Response:
     """Runs a model."""
+    # Before the model is looked up: a client that is still sending would not see the answer 404.
+    body = await read_body(request, models.settings.body_limit, models.settings.timeout)
     model = models.find(name, version)
-    started = time.monotonic()
-    status = 500
-    try:
-        with model.in_use():
-            encoded = await _infer(request, model, models)
-        status = 200
-    except BnnDeployError as error:
-        status = error.status if isinstance(error, RequestError) else 500
-        raise
-    finally:
-        labels = (name, str(model.version))
-        counters.requests.labels(*labels, str(status)).inc()
-        counters.request_seconds.labels(*labels).observe(time.monotonic() - started)
+    with model.in_use(), counters.count_request(name, model.version):
+        encoded = await _infer(body, request.headers.get(HEADER_LENGTH), model)
     if encoded.header_length is None:
         return Response(encoded.body, media_type="application/json")
     headers = {HEADER_LENGTH: str(encoded.header_length)}
     return Response(encoded.body, headers=headers, media_type="application/octet-stream")
 
 
-async def _infer(request: Request, model: ServedModel, models: Repository) -> EncodedResponse:
-    limits = models.settings
-    body = await read_body(request, limits.body_limit, limits.timeout)
-    header_length = request.headers.get(HEADER_LENGTH)
+async def _infer(body: bytes, header_length: str | None, model: ServedModel) -> EncodedResponse:
     if len(body) > _LARGE_BODY:
-        decoded = await asyncio.to_thread(decode_request, body, header_length)
-    else:
-        decoded = decode_request(body, header_length)
-    return await model.infer(decoded)
+        return await model.infer(await asyncio.to_thread(decode_request, body, header_length))
+    return await model.infer(decode_request(body, header_length))
 
 
 @router.post("/repository/index")

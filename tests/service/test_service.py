@@ -1,5 +1,6 @@
 """Limits, errors, metrics and the end of a service, over plain HTTP."""
 
+import contextlib
 import gzip
 import http.client
 import json
@@ -83,6 +84,20 @@ def test_a_small_body_that_unpacks_beyond_the_limit_is_refused(start_server, rep
     )
 
 
+def test_a_large_request_to_an_unknown_model_is_answered_and_the_connection_lives(server):
+    connection = http.client.HTTPConnection(server.url, timeout=20)
+    with contextlib.closing(connection):
+        for path, body, status in (
+            ("/v2/models/none/infer", b" " * 20_000_000, 404),
+            ("/v2/models/digits/infer", ONE_IMAGE, 200),
+        ):
+            connection.request("POST", path, body)
+            response = connection.getresponse()
+            response.read()
+            assert response.status == status
+            assert response.getheader("connection") is None
+
+
 def test_the_services_own_page_may_ask(server):
     headers = {"Origin": f"http://{server.url}"}
     assert ask(server, "POST", "/v2/models/digits/infer", ONE_IMAGE, headers)[0] == 200
@@ -156,6 +171,7 @@ def test_metrics_count_requests_by_status(start_server, repository):
     assert f"bnndeploy_requests_total{{{labels.format(200)}}} 1.0" in text
     assert f"bnndeploy_requests_total{{{labels.format(400)}}} 1.0" in text
     assert 'bnndeploy_batch_rows_count{model="digits",version="1"} 1.0' in text
+    assert 'bnndeploy_refusals_total{status="404"} 1.0' in text
     assert "invented" not in text
 
 

@@ -60,7 +60,7 @@ class RunInputs:
 
     def _images(self, start: int, stop: int) -> Array:
         assert self._split is not None
-        images = self._split.batch(torch.arange(start, stop), None, torch.Generator())
+        images = self._split.batch(torch.arange(start, stop))
         return images.contiguous().numpy()
 
 

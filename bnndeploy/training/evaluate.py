@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from bnndeploy.training._seeds import generator_for
 from bnndeploy.training.data import Split
 from bnndeploy.training.losses import Loss
 
@@ -45,12 +44,11 @@ def evaluate(module: nn.Module, split: Split, loss: Loss, batch: int = BATCH) ->
     """
     device = next(module.parameters()).device
     total, predictions = 0.0, []
-    unused = generator_for("evaluate")
     with evaluating(module), torch.autocast(device.type, enabled=False):
         for start in range(0, len(split), batch):
             index = torch.arange(start, min(start + batch, len(split)))
             labels = split.labels[index].to(device)
-            logits = module(split.batch(index, None, unused).to(device)).float()
+            logits = module(split.batch(index).to(device)).float()
             total += float(loss(logits, labels)) * len(index)
             predictions.append(logits.argmax(1).cpu())
     answers = torch.cat(predictions)

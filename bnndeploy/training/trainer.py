@@ -17,7 +17,6 @@ from bnndeploy.training import curves, data, losses, optimizers, schedules
 from bnndeploy.training._seeds import generator_for, seed_for
 from bnndeploy.training.build import build_module
 from bnndeploy.training.data import DataSplits
-from bnndeploy.training.data.augment import compose
 from bnndeploy.training.evaluate import evaluate
 from bnndeploy.training.listener import Listener
 from bnndeploy.training.optimizer_state import pack_optimizer, unpack_optimizer
@@ -98,7 +97,6 @@ class Trainer:
         self.loss = losses.build(table)
         self.rate = schedules.learning_rate(table, self.steps_per_epoch)
         self.optimizer = optimizers.build(self.module, table)
-        self.augment = compose(recipe.data.augment)
         self.step = 0
         self.seconds = 0.0
         self.best: dict[str, Any] = {"epoch": 0, "accuracy": -1.0, "loss": 0.0}
@@ -159,7 +157,7 @@ class Trainer:
         for part in range(self.table.accumulate):
             index = batch[part :: self.table.accumulate]
             generator = generator_for(self.table.seed, "augment", step, part)
-            images = self.splits.train.batch(index, self.augment, generator)
+            images = self.splits.train.batch(index, generator)
             yield images.to(self.device), self.splits.train.labels[index].to(self.device)
 
     def _count(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:

@@ -17,19 +17,27 @@ from bnndeploy.training.data._base import (
     names,
     register,
 )
+from bnndeploy.training.data.cifar import Cifar10, Cifar100
 from bnndeploy.training.data.digits import Digits
 from bnndeploy.training.data.guards import check_split, histogram
+from bnndeploy.training.data.image_folder import FolderSplit, ImageFolder
 from bnndeploy.training.data.mnist import FashionMnist, Mnist
+from bnndeploy.training.data.svhn import Svhn
 from bnndeploy.training.recipe import DataTable
 
 __all__ = [
+    "Cifar10",
+    "Cifar100",
     "DataSplits",
     "Dataset",
     "Digits",
     "FashionMnist",
+    "FolderSplit",
+    "ImageFolder",
     "Mnist",
     "Normalise",
     "Split",
+    "Svhn",
     "TensorSplit",
     "get",
     "histogram",

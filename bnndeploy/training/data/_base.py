@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -13,9 +12,8 @@ from torch import Tensor
 
 from bnndeploy.errors import RecipeError
 from bnndeploy.registry import Registry
+from bnndeploy.training.data.augment import Augment, compose
 from bnndeploy.training.recipe import DataTable
-
-Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ class Split(Protocol):
     def pixels_at(self, index: Tensor) -> Tensor:
         """Returns uint8 pixels [n, C, H, W] of the images at these places."""
 
-    def batch(self, index: Tensor, augment: Augment | None, generator: torch.Generator) -> Tensor:
-        """Returns normalised float32 images [n, C, H, W], augmented if asked."""
+    def batch(self, index: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Returns normalised float32 images [n, C, H, W], augmented if a generator is given."""
 
     def subset(self, index: Tensor) -> Split: ...
 
@@ -60,6 +58,7 @@ class TensorSplit:
     pixels: Tensor
     labels: Tensor
     normalise: Normalise
+    augment: Augment | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -67,12 +66,14 @@ class TensorSplit:
     def pixels_at(self, index: Tensor) -> Tensor:
         return self.pixels[index]
 
-    def batch(self, index: Tensor, augment: Augment | None, generator: torch.Generator) -> Tensor:
+    def batch(self, index: Tensor, generator: torch.Generator | None = None) -> Tensor:
         pixels = self.pixels[index]
-        return self.normalise(augment(pixels, generator) if augment else pixels)
+        if self.augment is not None and generator is not None:
+            pixels = self.augment(pixels, generator)
+        return self.normalise(pixels)
 
     def subset(self, index: Tensor) -> TensorSplit:
-        return TensorSplit(self.pixels[index], self.labels[index], self.normalise)
+        return replace(self, pixels=self.pixels[index], labels=self.labels[index])
 
     @property
     def images(self) -> Tensor:
@@ -108,6 +109,7 @@ class Dataset(ABC):
         self.name = table.dataset
         self.mean = table.mean or self.default_mean
         self.std = table.std or self.default_std
+        self.augment = compose(table.augment)
         channels = self.shape[0]
         for key, values in (("mean", self.mean), ("std", self.std)):
             if len(values) != channels:
@@ -127,7 +129,7 @@ class Dataset(ABC):
 
     @abstractmethod
     def read(self, root: Path | None, download: bool) -> tuple[Split, Split]:
-        """Reads the training and the test images.
+        """Reads the training images, which carry the augmentation, and the test images.
 
         Raises:
             DataError: a file is missing, unreadable or not what its name says.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from bnndeploy.registry import Registry
-from bnndeploy.training.data._base import Augment
 
+Augment = Callable[[Tensor, torch.Generator], Tensor]
 _PAD = 4  # He et al. 2015: pad 4 on each side, then crop at random
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -40,4 +41,5 @@ class Digits(Dataset):
         whole = TensorSplit(pixels, labels, self.normalise)
         order = torch.randperm(len(whole), generator=torch.Generator().manual_seed(0))
         test = len(whole) // _TEST_SHARE
-        return whole.subset(order[test:]), whole.subset(order[:test])
+        train = replace(whole, augment=self.augment)
+        return train.subset(order[test:]), whole.subset(order[:test])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,7 +25,8 @@ class _IdxDigits(Dataset):
         folder = find_folder(
             root, (f"{self.folder}/raw", self.folder, "raw", "."), (first, f"{first}.gz")
         )
-        return self._read(folder, "train"), self._read(folder, "t10k")
+        train = replace(self._read(folder, "train"), augment=self.augment)
+        return train, self._read(folder, "t10k")
 
     def _read(self, folder: Path, part: str) -> TensorSplit:
         images = read_idx(_plain_or_gz(folder / f"{part}-images-idx3-ubyte"), 3)

@@ -134,6 +134,29 @@ def test_org_tensors_become_the_latents(suffix):
     assert torch.equal(ours.fc1.weight, theirs.fc1.weight)
 
 
+def test_org_attributes_of_the_tensors_become_the_latents_too():
+    state = mnist_net(TheirLinear).state_dict()
+    real = state["fc2.weight"]
+    state["fc2.weight"] = real.sign()
+    state["fc2.weight"].org = real
+    ours = mnist_net(BinarizeLinear)
+
+    assert load_binarynet(ours, state).from_org == ["fc2"]
+    assert torch.equal(ours.fc2.weight, real)
+
+
+def test_latents_come_from_org_attributes_where_the_code_keeps_them():
+    theirs = trained(mnist_net(TheirLinear))
+    latents = theirs.fc2.weight.detach().clone()
+    theirs.fc2.weight.data.sign_()
+    theirs.fc2.weight.org = latents
+    ours = mnist_net(BinarizeLinear)
+    report = load_binarynet(ours, theirs.state_dict(keep_vars=True))
+
+    assert report.from_org == ["fc2"]
+    assert torch.equal(ours.fc2.weight, latents)
+
+
 def test_signs_without_org_are_loaded_and_reported():
     theirs = trained(mnist_net(TheirLinear))
     with torch.no_grad():
@@ -182,7 +205,12 @@ def test_images_stay_real_in_the_layers_of_the_same_name():
         (
             lambda: nn.Sequential(QuantLinear(784, 32, bias=False)),
             lambda state: {k: v for k, v in state.items() if k.startswith("fc1")},
-            "'fc1' has a bias, '0' has none and no batch-norm follows",
+            "it has a bias for '0', which has none, nor a batch-norm right behind it",
+        ),
+        (
+            lambda: nn.Sequential(QuantLinear(784, 32, bias=False), nn.ReLU(), nn.BatchNorm1d(32)),
+            lambda state: {k: v for k, v in state.items() if k[:3] in ("fc1", "bn1")},
+            "it has a bias for '0', which has none, nor a batch-norm right behind it",
         ),
         (
             lambda: mnist_net(BinarizeLinear),

@@ -13,6 +13,7 @@ from bnndeploy.errors import CheckpointError
 from bnndeploy.layers._base import QuantLayer
 from bnndeploy.layers.quant_conv2d import QuantConv2d
 from bnndeploy.layers.quant_linear import QuantLinear
+from bnndeploy.layers.rprelu import RPReLU
 from bnndeploy.quantizers import Quantizer, SteSign
 
 # Inputs of this many features or channels are taken for images, which stay real.
@@ -20,6 +21,8 @@ _IMAGE_FEATURES = 784
 _IMAGE_CHANNELS = 3
 _ORG_SUFFIXES = (".org", "_org")
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d)
+# A bias cannot pass these on its way into a batch-norm; poolings and dropout let it.
+_BENDS = (nn.ReLU, nn.PReLU, nn.LeakyReLU, nn.Hardtanh, nn.Tanh, nn.Sigmoid, RPReLU, Quantizer)
 
 Group = dict[str, Tensor]
 
@@ -100,9 +103,9 @@ class LoadReport:
 def load_binarynet(module: nn.Module, checkpoint: Mapping[str, Any]) -> LoadReport:
     """Loads the weights of a BinaryNet.pytorch checkpoint.
 
-    Takes what ``torch.load(path, weights_only=True)`` gives: a state_dict, or the training
-    script's dictionary that holds one. Real weights become the latents; where there are ``org``
-    tensors (``fc1.weight.org`` or ``fc1.weight_org``) these do.
+    Takes what :func:`bnndeploy.layers.migration.read_checkpoint` gives: a state_dict, or the training script's dictionary
+    that holds one. Real weights become the latents; where there are ``org`` tensors
+    (``fc1.weight.org`` or ``fc1.weight_org``) these do.
 
     Layers are matched by path if all paths fit, otherwise one after the other, which wants the
     same layers in the same order. A bias that the network lacks goes into the running mean of
@@ -118,37 +121,54 @@ def load_binarynet(module: nn.Module, checkpoint: Mapping[str, Any]) -> LoadRepo
         if not isinstance(part, Quantizer) and list(part.parameters(recurse=False))
     }
     pairs = _match(theirs, ours)
-    paths = [path for _, path in pairs]
-    report = LoadReport(pairs, unused=sorted(set(theirs) - {path for path, _ in pairs}))
+    origin = {path: their_path for their_path, path in pairs}
+    report = LoadReport(pairs, unused=sorted(set(theirs) - set(origin.values())))
+    inner = {
+        id(q) for part in module.modules() if isinstance(part, QuantLayer) for q in part.modules()
+    }
     values: list[tuple[Tensor, Tensor]] = []
-    bias: Tensor | None = None
-    for (their_path, path), next_path in zip(pairs, [*paths[1:], ""], strict=True):
-        part, group = ours[path], dict(theirs[their_path])
-        if their_path in latents:
-            group["weight"] = latents[their_path]
-            report.from_org.append(path)
-        if isinstance(part, _NORMS):
-            if bias is not None and "running_mean" in group:
-                group["running_mean"] = group["running_mean"] - bias
+    pending: tuple[str, Tensor] | None = None  # a layer and its bias, looking for a batch-norm
+    for path, part in module.named_modules():
+        folds = isinstance(part, _NORMS)
+        bends = isinstance(part, _BENDS) and id(part) not in inner
+        if bends or (path in origin and not folds):
+            _refuse(pending)
+        if path not in origin:
+            continue
+        group = dict(theirs[origin[path]])
+        if folds:
+            if pending is not None and "running_mean" in group:
+                group["running_mean"] = group["running_mean"] - pending[1]
                 report.folded.append(path)
-            bias = None
-            channels = torch.ones(part.num_features)
-            group = {"weight": channels, "bias": 0 * channels} | group
+            pending = None
+            ones = torch.ones_like(part.weight)
+            group = {"weight": ones, "bias": 0 * ones} | group
         elif isinstance(part, QuantLayer) and part.weight_quantizer is not None:
-            report.zeros += int((group["weight"] == 0).sum())
-            if bool((group["weight"].abs() == 1).all()):
-                report.signs_only.append(path)
+            _take_latent(path, group, latents.get(origin[path]), report)
         if "bias" in group and getattr(part, "bias", None) is None:
-            bias = group.pop("bias")
-            if not isinstance(ours.get(next_path), _NORMS):
-                raise CheckpointError(
-                    f"checkpoint: {their_path!r} has a bias, {path!r} has none and no batch-norm "
-                    "follows that could take it up; build the layer with bias=True"
-                )
-        values += _values(their_path, path, part, group)
+            pending = (path, group.pop("bias"))
+        values += _values(origin[path], path, part, group)
+    _refuse(pending)
     for target, value in values:
         target.copy_(value)
     return report
+
+
+def _take_latent(path: str, group: Group, org: Tensor | None, report: LoadReport) -> None:
+    if org is not None:
+        group["weight"] = org
+        report.from_org.append(path)
+    elif "weight" in group and bool((group["weight"].abs() == 1).all()):
+        report.signs_only.append(path)
+    report.zeros += int((group["weight"] == 0).sum()) if "weight" in group else 0
+
+
+def _refuse(pending: tuple[str, Tensor] | None) -> None:
+    if pending is not None:
+        raise CheckpointError(
+            f"checkpoint: it has a bias for {pending[0]!r}, which has none, nor a batch-norm right "
+            "behind it that could take it up; build the layer with bias=True"
+        )
 
 
 def _groups(checkpoint: Mapping[str, Any]) -> tuple[dict[str, Group], dict[str, Tensor]]:
@@ -168,7 +188,10 @@ def _groups(checkpoint: Mapping[str, Any]) -> tuple[dict[str, Group], dict[str, 
         layer, _, name = path.removesuffix(org or "").rpartition(".")
         if org is None and name != "num_batches_tracked":
             theirs.setdefault(layer, {})[name] = value
-        elif name == "weight":
+            if name == "weight" and isinstance(kept := getattr(value, "org", None), Tensor):
+                latents[layer] = kept
+            value = getattr(value, "org", None)
+        if name == "weight" and isinstance(value, Tensor):
             latents[layer] = value
     return theirs, latents
 

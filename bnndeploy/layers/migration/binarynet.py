@@ -103,8 +103,8 @@ class LoadReport:
 def load_binarynet(module: nn.Module, checkpoint: Mapping[str, Any]) -> LoadReport:
     """Loads the weights of a BinaryNet.pytorch checkpoint.
 
-    Takes what :func:`bnndeploy.layers.migration.read_checkpoint` gives: a state_dict, or the training script's dictionary
-    that holds one. Real weights become the latents; where there are ``org`` tensors
+    Takes what ``read_checkpoint`` gives: a state_dict, or the training script's dictionary that
+    holds one. Real weights become the latents; where there are ``org`` tensors
     (``fc1.weight.org`` or ``fc1.weight_org``) these do.
 
     Layers are matched by path if all paths fit, otherwise one after the other, which wants the
@@ -123,26 +123,18 @@ def load_binarynet(module: nn.Module, checkpoint: Mapping[str, Any]) -> LoadRepo
     pairs = _match(theirs, ours)
     origin = {path: their_path for their_path, path in pairs}
     report = LoadReport(pairs, unused=sorted(set(theirs) - set(origin.values())))
-    inner = {
-        id(q) for part in module.modules() if isinstance(part, QuantLayer) for q in part.modules()
-    }
+    barriers = _barriers(module)
     values: list[tuple[Tensor, Tensor]] = []
     pending: tuple[str, Tensor] | None = None  # a layer and its bias, looking for a batch-norm
     for path, part in module.named_modules():
-        folds = isinstance(part, _NORMS)
-        bends = isinstance(part, _BENDS) and id(part) not in inner
-        if bends or (path in origin and not folds):
+        if path in barriers or (path in origin and not isinstance(part, _NORMS)):
             _refuse(pending)
         if path not in origin:
             continue
         group = dict(theirs[origin[path]])
-        if folds:
-            if pending is not None and "running_mean" in group:
-                group["running_mean"] = group["running_mean"] - pending[1]
-                report.folded.append(path)
+        if isinstance(part, _NORMS):
+            _complete_norm(path, part, group, pending, report)
             pending = None
-            ones = torch.ones_like(part.weight)
-            group = {"weight": ones, "bias": 0 * ones} | group
         elif isinstance(part, QuantLayer) and part.weight_quantizer is not None:
             _take_latent(path, group, latents.get(origin[path]), report)
         if "bias" in group and getattr(part, "bias", None) is None:
@@ -152,6 +144,36 @@ def load_binarynet(module: nn.Module, checkpoint: Mapping[str, Any]) -> LoadRepo
     for target, value in values:
         target.copy_(value)
     return report
+
+
+def _barriers(module: nn.Module) -> set[str]:
+    """Returns the paths of the activations, but for the quantizers inside layers."""
+    inner = {
+        id(part)
+        for layer in module.modules()
+        if isinstance(layer, QuantLayer)
+        for part in layer.modules()
+    }
+    return {
+        path
+        for path, part in module.named_modules()
+        if isinstance(part, _BENDS) and id(part) not in inner
+    }
+
+
+def _complete_norm(
+    path: str,
+    part: nn.BatchNorm1d | nn.BatchNorm2d,
+    group: Group,
+    pending: tuple[str, Tensor] | None,
+    report: LoadReport,
+) -> None:
+    """Puts the bias before it into the mean, and scale and shift where there are none."""
+    if pending is not None and "running_mean" in group:
+        group["running_mean"] = group["running_mean"] - pending[1]
+        report.folded.append(path)
+    group.setdefault("weight", torch.ones_like(part.weight))
+    group.setdefault("bias", torch.zeros_like(part.bias))
 
 
 def _take_latent(path: str, group: Group, org: Tensor | None, report: LoadReport) -> None:

@@ -6,13 +6,16 @@ from bnndeploy.layers.migration.binarynet import (
     LoadReport,
     load_binarynet,
 )
-from bnndeploy.layers.migration.larq import larq_quantizer, larq_sequential
+from bnndeploy.layers.migration.checkpoint import read_checkpoint
+from bnndeploy.layers.migration.larq import larq_kernel, larq_quantizer, larq_sequential
 
 __all__ = [
     "BinarizeConv2d",
     "BinarizeLinear",
     "LoadReport",
+    "larq_kernel",
     "larq_quantizer",
     "larq_sequential",
     "load_binarynet",
+    "read_checkpoint",
 ]

@@ -6,7 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torch import nn
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from bnndeploy.errors import RecipeError
 from bnndeploy.layers.quant_conv2d import QuantConv2d
@@ -17,28 +20,35 @@ from bnndeploy.registry import nearest
 Config = Mapping[str, Any]
 
 
-def _ternary(config: Config) -> Quantizer:
-    if config.get("ternary_weight_networks", False):
+def _ternary(threshold_value: float, ternary_weight_networks: bool, clip_value: float) -> Quantizer:
+    if ternary_weight_networks:
         return get("twn", scaled=False)
-    clip = config.get("clip_value", 1.0)
-    return get("ternary", threshold=config.get("threshold_value", 0.05), clip=clip)
+    return get("ternary", threshold=threshold_value, clip=clip_value)
 
 
-def _dorefa(config: Config) -> Quantizer:
-    bits = config.get("k_bit", 2)
-    weights = config.get("mode", "activations") == "weights"
-    return get("dorefa_weight" if weights else "dorefa_activation", bits=bits)
+def _dorefa(k_bit: int, mode: str) -> Quantizer:
+    return get("dorefa_weight" if mode == "weights" else "dorefa_activation", bits=k_bit)
 
 
-_QUANTIZERS: dict[str, Callable[[Config], Quantizer]] = {
-    "ste_sign": lambda c: get("ste_sign", clip=c.get("clip_value", 1.0)),
-    "approx_sign": lambda c: get("approx_sign"),
-    "swish_sign": lambda c: get("swish_sign", beta=c.get("beta", 5.0)),
-    "ste_heaviside": lambda c: get("ste_heaviside", clip=c.get("clip_value", 1.0)),
-    "magnitude_aware_sign": lambda c: get("magnitude_aware_sign", clip=c.get("clip_value", 1.0)),
-    "ste_tern": _ternary,
-    "dorefa_quantizer": _dorefa,
-    "no_op": lambda c: get("no_op"),
+# Larq's arguments with their defaults, and what builds ours from all of them.
+_QUANTIZERS: dict[str, tuple[dict[str, Any], Callable[..., Quantizer]]] = {
+    "ste_sign": ({"clip_value": 1.0}, lambda clip_value: get("ste_sign", clip=clip_value)),
+    "approx_sign": ({}, lambda: get("approx_sign")),
+    "swish_sign": ({"beta": 5.0}, lambda beta: get("swish_sign", beta=beta)),
+    "ste_heaviside": (
+        {"clip_value": 1.0},
+        lambda clip_value: get("ste_heaviside", clip=clip_value),
+    ),
+    "magnitude_aware_sign": (
+        {"clip_value": 1.0},
+        lambda clip_value: get("magnitude_aware_sign", clip=clip_value),
+    ),
+    "ste_tern": (
+        {"threshold_value": 0.05, "ternary_weight_networks": False, "clip_value": 1.0},
+        _ternary,
+    ),
+    "dorefa_quantizer": ({"k_bit": 2, "mode": "activations"}, _dorefa),
+    "no_op": ({"precision": 32}, lambda precision: get("no_op")),
 }
 # Class names, as Keras writes them into a configuration.
 _ALIASES = {
@@ -53,28 +63,96 @@ _ALIASES = {
     "NoOp": "no_op",
     "NoOpQuantizer": "no_op",
 }
+_CLIPS = ("weight_clip", "WeightClip")
 
 
-def larq_quantizer(spec: str | Config | None) -> Quantizer | None:
+def larq_quantizer(
+    spec: str | Config | None, constraint: str | Config | None = None
+) -> Quantizer | None:
     """Builds the quantizer that a Larq configuration names.
 
     Args:
         spec: ``"ste_sign"``, or ``{"class_name": "SteSign", "config": {"clip_value": 1.0}}``, or
             None for none.
+        constraint: The layer's kernel_constraint. A ``weight_clip`` becomes the bound at which
+            latent weights are clipped; without one they are left alone, as in Larq.
 
     Raises:
-        RecipeError: If the quantizer is unknown.
+        RecipeError: If the quantizer, an argument or the constraint is unknown.
     """
     if spec is None:
         return None
-    name, config = (spec, {}) if isinstance(spec, str) else (spec["class_name"], spec["config"])
-    name = _ALIASES.get(name.rpartition(">")[2], name)
+    name, config = _parse(spec)
+    name = _ALIASES.get(name, name)
     if name not in _QUANTIZERS:
         raise RecipeError(
             f"larq quantizer {name!r} is unknown{nearest(name, _QUANTIZERS)}; "
             f"known: {', '.join(_QUANTIZERS)}"
         )
-    return _QUANTIZERS[name](config or {})
+    defaults, build = _QUANTIZERS[name]
+    for argument in config:
+        if argument not in defaults:
+            raise RecipeError(
+                f"larq quantizer {name!r}: argument {argument!r} is unknown"
+                f"{nearest(argument, defaults)}; known: {', '.join(defaults) or 'none'}"
+            )
+    quantizer = build(**(defaults | config))
+    quantizer.latent_clip = _clip_value(constraint)
+    return quantizer
+
+
+def larq_kernel(kernel: NDArray[Any], depthwise: bool = False) -> Tensor:
+    """Reorders a Keras kernel to the ``weight`` of our layer.
+
+    Shape: dense ``(I, O)`` to ``(O, I)``; convolution ``(kh, kw, I, O)`` to ``(O, I, kh, kw)``;
+    depthwise ``(kh, kw, C, m)`` to ``(C * m, 1, kh, kw)``.
+    """
+    if kernel.ndim not in (2, 4):
+        raise RecipeError(
+            f"larq kernel: got {kernel.ndim} axes, expected 2 (dense) or 4 (convolution)"
+        )
+    if kernel.ndim == 2:
+        ordered = kernel.T
+    elif depthwise:
+        ordered = kernel.transpose(2, 3, 0, 1).reshape(-1, 1, *kernel.shape[:2])
+    else:
+        ordered = kernel.transpose(3, 2, 0, 1)
+    return torch.from_numpy(np.ascontiguousarray(ordered, dtype=np.float32))
+
+
+def _parse(spec: str | Config) -> tuple[str, dict[str, Any]]:
+    """Returns the name without its package and the arguments."""
+    if isinstance(spec, str):
+        return spec, {}
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("class_name"), str):
+        raise RecipeError(
+            f"larq: got {spec!r}, expected a name or a dict with class_name and config"
+        )
+    return spec["class_name"].rpartition(">")[2], dict(spec.get("config") or {})
+
+
+def _clip_value(constraint: str | Config | None) -> float | None:
+    if constraint is None:
+        return None
+    name, config = _parse(constraint)
+    if name not in _CLIPS or config.keys() - {"clip_value"}:
+        raise RecipeError(
+            f"larq constraint: got {constraint!r}, expected weight_clip, with or without clip_value"
+        )
+    return float(config.get("clip_value", 1.0))
+
+
+def _weight_quantizer(config: Config, kind: str) -> Quantizer | None:
+    return larq_quantizer(config.get(f"{kind}_quantizer"), config.get(f"{kind}_constraint"))
+
+
+def _pad_value(config: Config) -> int:
+    value = config.get("pad_values", 0)
+    if value not in (-1, 0, 1):
+        raise RecipeError(
+            f"larq layer {config.get('name', '')!r}: got pad_values {value}, expected -1, 0 or 1"
+        )
+    return int(value)
 
 
 class _Builder:
@@ -100,7 +178,7 @@ class _Builder:
         padding = _padding(config, sides, extents, strides)
         groups = channels if depthwise else config.get("groups", 1)
         filters = config.get("depth_multiplier", 1) * channels if depthwise else config["filters"]
-        kernel_key = "depthwise_quantizer" if depthwise else "kernel_quantizer"
+        kind = "depthwise" if depthwise else "kernel"
         self.layers.append(
             QuantConv2d(
                 channels,
@@ -112,8 +190,8 @@ class _Builder:
                 groups,
                 config.get("use_bias", True),
                 input_quantizer=larq_quantizer(config.get("input_quantizer")),
-                weight_quantizer=larq_quantizer(config.get(kernel_key)),
-                pad_value=int(config.get("pad_values", 0)),
+                weight_quantizer=_weight_quantizer(config, kind),
+                pad_value=_pad_value(config),
             )
         )
         self.shape = (filters, *map(_out, sides, kernel, strides, padding, dilation))
@@ -134,7 +212,7 @@ class _Builder:
                 config["units"],
                 config.get("use_bias", True),
                 input_quantizer=larq_quantizer(config.get("input_quantizer")),
-                weight_quantizer=larq_quantizer(config.get("kernel_quantizer")),
+                weight_quantizer=_weight_quantizer(config, "kernel"),
             )
         )
         self.shape = (config["units"],)

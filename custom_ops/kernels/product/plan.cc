@@ -36,7 +36,7 @@ void LayOutLines(const Shape& s, Plan* plan) {
   plan->items = plan->batch;
   plan->images = 1;
   plan->split_y = s.stride_h != 1;
-  plan->split_x = s.stride_w != 1 || shared * 8 > plan->out_w * 9;
+  plan->split_x = s.stride_w != 1 || shared * 2 > plan->out_w * 3;
   plan->lines = plan->split_y ? plan->out_h : plan->out_h + (s.kernel_h - 1) * s.dilation_h;
   plan->pitch = plan->split_x ? plan->out_w : shared;
   plan->valid = plan->out_w;

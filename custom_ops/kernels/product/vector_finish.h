@@ -19,8 +19,14 @@ namespace {
 struct StripEpilogue {
   alignas(64) float scale[kStrip], bias[kStrip], slope[kStrip], shift[kStrip], threshold[kStrip];
   alignas(64) float w_pos[kStrip], w_neg[kStrip];
+  alignas(64) int32_t whole_threshold[kStrip];  // sum >= threshold as integers
   float acc_min;
   bool has_min, has_scale, has_bias, has_residual, has_slope, has_shift;
+
+  // Tells whether bits are nothing but sums >= threshold.
+  bool OnlyThreshold() const {
+    return !(has_min || has_scale || has_bias || has_residual || has_slope || has_shift);
+  }
 };
 
 // Copies the lanes and tells whether any differs from the neutral value.
@@ -31,6 +37,15 @@ inline bool LoadLanes(const Vector& v, const Strip& strip, float neutral, float*
     used |= !(lanes[i] == neutral);
   }
   return used;
+}
+
+// The least sum that reaches the threshold; sums are at most 2^24 in size, NaN is never reached.
+inline int32_t WholeThreshold(float threshold) {
+  constexpr float kBeyond = 0x1p25f;
+  if (!(threshold <= kBeyond)) return INT32_MAX;
+  if (threshold < -kBeyond) return INT32_MIN;
+  const auto below = static_cast<int32_t>(threshold);  // towards zero
+  return static_cast<float>(below) < threshold ? below + 1 : below;
 }
 
 inline float FirstResidual(const Block& b) {
@@ -50,6 +65,7 @@ inline StripEpilogue LoadStripEpilogue(const Block& b, const Strip& strip) {
   lanes.has_slope = LoadLanes(e.slope, strip, 1.0f, lanes.slope);
   lanes.has_shift = LoadLanes(e.shift, strip, 0.0f, lanes.shift);
   LoadLanes(e.threshold, strip, 0.0f, lanes.threshold);
+  for (int i = 0; i < kStrip; ++i) lanes.whole_threshold[i] = WholeThreshold(lanes.threshold[i]);
   if (b.shape->codes != Codes::kBinary) {
     LoadLanes(e.w_pos, strip, 1.0f, lanes.w_pos);
     LoadLanes(e.w_neg, strip, 1.0f, lanes.w_neg);
@@ -57,54 +73,64 @@ inline StripEpilogue LoadStripEpilogue(const Block& b, const Strip& strip) {
   return lanes;
 }
 
-// Finishes blocks of positions for kPart channels of a strip, a group of V::kLanes outputs a step.
+// Finishes blocks of positions for kPart channels of a strip, at most V::kLanes outputs a step.
 // kPart is 16, half a word of Ybits, or 32, a whole one.
 template <typename V, int kPart>
 class Finisher {
  public:
   static constexpr int kGroup = V::kLanes;
 
-  Finisher(const Block& b, const Strip& strip, int lane, const StripEpilogue& epilogue)
-      : b_(b), s_(*b.shape), e_(epilogue), strip_(strip), lane_(lane) {
+  // Binds to channels lane ... lane + kPart - 1 of a strip.
+  void Bind(const Block& b, const Strip& strip, int lane, const StripEpilogue* epilogue) {
+    b_ = &b;
+    e_ = epilogue;
+    strip_ = strip;
+    lane_ = lane;
+    codes_ = b.shape->codes;
+    half_ = b.shape->y == Element::kFloat16;
+    pitch_ = b.plan->pitch;
+    valid_ = b.plan->valid;
+    row_words_ = bits::WordCount(b.shape->out_channels);
     const int64_t left = strip.count - lane;
     channels_ = static_cast<int>(left < kPart ? left : kPart);
-    area_ = b.plan->out_h * b.plan->out_w;
-    as_positions_ = area_ > 1 && (b.call->y != nullptr || b.call->epilogue.residual_stride != 0);
+    store_ = b.call->ybits == nullptr                  ? Store::kNone
+             : !StripsOwnWords(*b.shape)               ? Store::kShared
+             : kPart == kStrip || strip.count <= kPart ? Store::kWord
+                                                       : Store::kHalf;
     residual_ = FirstResidual(b);
+    const int64_t area = b.plan->out_h * b.plan->out_w;
+    channel_step_ = area;
+    position_step_ = area > 1 ? 1 : b.shape->out_channels;
+    own_residual_ = b.call->epilogue.residual_stride != 0;
+    const bool only_bits = b.call->y == nullptr && !own_residual_;
+    const bool whole = codes_ == Codes::kBinary && !half_ && epilogue->OnlyThreshold();
+    mode_ = only_bits ? (whole ? Mode::kCompare : Mode::kBits)
+                      : (area > 1 ? Mode::kPositions : Mode::kChannels);
   }
 
   // Takes the sums of positions begin ... begin + count - 1: row p - begin holds kPart sums, and for
   // Codes::kTernary those of the second plane `second` elements further on.
   void Start(const int32_t* sums, int64_t row_elements, int64_t second, int64_t begin,
              int64_t count) {
-    sums_ = sums;
+    row_ = sums;
     row_elements_ = row_elements;
     second_ = second;
-    begin_ = position_ = begin;
-    end_ = begin + count;
-    column_ = begin % b_.plan->pitch;
+    left_ = count;
+    column_ = begin % pitch_;
+    if (column_ >= valid_) Skip();
+    if (left_ <= 0) return;
+    const Output out = OutputAt(*b_, begin + count - left_);
+    first_ = out.first + (strip_.first + lane_) * channel_step_;
+    words_ = out.words;
   }
 
-  // Finishes the next group. Returns false when nothing is left.
+  // Finishes the next outputs. Returns false when nothing is left.
   bool Step() {
-    const int32_t* rows[kGroup];
-    int count = 0;
-    int64_t first = 0;
-    for (; position_ < end_ && count < kGroup; ++position_) {
-      if (column_ < b_.plan->valid) {
-        if (count == 0) first = position_;
-        rows[count++] = sums_ + (position_ - begin_) * row_elements_;
-      }
-      if (++column_ == b_.plan->pitch) column_ = 0;
-    }
-    if (count == 0) return false;
-    const Output out = OutputAt(b_, first);
-    if (s_.y == Element::kFloat16) {
-      FinishGroup<uint16_t>(rows, count, out);
-    } else {
-      FinishGroup<float>(rows, count, out);
-    }
-    return position_ < end_;
+    if (left_ <= 0) return false;
+    const int64_t count = mode_ == Mode::kPositions ? StepPositions() : StepRun();
+    first_ += count * position_step_;
+    words_ += count * row_words_;
+    return left_ > 0;
   }
 
   void Finish() {
@@ -114,129 +140,227 @@ class Finisher {
 
  private:
   using Float = typename V::Float;
+  enum class Store : uint8_t { kNone, kWord, kHalf, kShared };
+  // kCompare: bits are sums >= threshold. kBits: only bits. kChannels: Y is [position, channel].
+  // kPositions: Y or residual is [channel, position].
+  enum class Mode : uint8_t { kCompare, kBits, kChannels, kPositions };
 
-  template <typename T>
-  void FinishGroup(const int32_t* const* rows, int count, const Output& out) {
-    if (as_positions_) {
-      FinishPositions<T>(rows, count, out);
+  static int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+  // Steps over the positions between the last output of a line and the next line.
+  void Skip() {
+    const int64_t gap = pitch_ - column_;
+    row_ += gap * row_elements_;
+    left_ -= gap;
+    column_ = 0;
+  }
+
+  void Advance(int64_t count) {
+    column_ += count;
+    left_ -= count;
+    row_ += count * row_elements_;
+    if (column_ >= valid_) Skip();
+  }
+
+  // Outputs of one line, whose sums follow each other.
+  int64_t StepRun() {
+    const int64_t run = Least(Least(valid_ - column_, left_), kGroup);
+    const int count = static_cast<int>(run);
+    if (mode_ == Mode::kCompare) {
+      FinishCompare(count);
+    } else if (half_) {
+      mode_ == Mode::kBits ? FinishBits<uint16_t>(count) : FinishChannels<uint16_t>(count);
     } else {
-      FinishChannels<T>(rows, count, out);
+      mode_ == Mode::kBits ? FinishBits<float>(count) : FinishChannels<float>(count);
     }
+    Advance(run);
+    return run;
+  }
+
+  // Outputs of as many lines as it takes to fill the lanes.
+  int64_t StepPositions() {
+    const int32_t* rows[kGroup];
+    int count = 0;
+    do {
+      const int64_t run = Least(Least(valid_ - column_, left_), kGroup - count);
+      for (int64_t i = 0; i < run; ++i) rows[count++] = row_ + i * row_elements_;
+      Advance(run);
+    } while (count < kGroup && left_ > 0);
+    if (half_) {
+      FinishPositions<uint16_t>(rows, count);
+    } else {
+      FinishPositions<float>(rows, count);
+    }
+    return count;
   }
 
   // Up to and including bias, whose parameters go with the channel lanes.
   Float FirstSteps(const int32_t* sums, int part) const {
     const int at = lane_ + part;
     Float v = V::FromInts(sums + part);
-    if (s_.codes != Codes::kBinary) v = V::Mul(v, V::Load(e_.w_pos + at));
-    if (s_.codes == Codes::kTernary) {
-      v = V::Sub(v, V::Mul(V::FromInts(sums + second_ + part), V::Load(e_.w_neg + at)));
+    if (codes_ != Codes::kBinary) v = V::Mul(v, V::Load(e_->w_pos + at));
+    if (codes_ == Codes::kTernary) {
+      v = V::Sub(v, V::Mul(V::FromInts(sums + second_ + part), V::Load(e_->w_neg + at)));
     }
-    if (e_.has_min) v = V::Max(V::Broadcast(e_.acc_min), v);
-    if (e_.has_scale) v = V::Mul(v, V::Load(e_.scale + at));
-    if (e_.has_bias) v = V::Add(v, V::Load(e_.bias + at));
+    if (e_->has_min) v = V::Max(V::Broadcast(e_->acc_min), v);
+    if (e_->has_scale) v = V::Mul(v, V::Load(e_->scale + at));
+    if (e_->has_bias) v = V::Add(v, V::Load(e_->bias + at));
     return v;
   }
 
   // From slope on, up to the value that Y holds.
   template <typename T>
   Float LastSteps(Float v, Float slope, Float shift) const {
-    if (e_.has_slope) v = V::Select(V::GreaterEqual(v, V::Zero()), v, V::Mul(v, slope));
-    if (e_.has_shift) v = V::Add(v, shift);
+    if (e_->has_slope) v = V::Select(V::GreaterEqual(v, V::Zero()), v, V::Mul(v, slope));
+    if (e_->has_shift) v = V::Add(v, shift);
     return sizeof(T) == 2 ? V::RoundToHalf(v) : v;
+  }
+
+  void FinishCompare(int count) {
+    const int32_t* row = row_;
+    const int32_t* threshold = e_->whole_threshold + lane_;
+    if (kPart == V::kLanes && store_ == Store::kHalf && channels_ == kPart) {
+      const auto least = V::LoadInts(threshold);
+      const int64_t row_elements = row_elements_, step = row_words_ * 4;
+      uint8_t* half = HalfWord(0);
+      for (int p = 0; p < count; ++p, row += row_elements, half += step) {
+        StoreHalf(half, V::Bits(V::GreaterEqualInts(row, least)));
+      }
+      return;
+    }
+    for (int p = 0; p < count; ++p, row += row_elements_) {
+      uint32_t bits = 0;
+      for (int part = 0; part < kPart; part += V::kLanes) {
+        bits |= V::Bits(V::GreaterEqualInts(row + part, V::LoadInts(threshold + part))) << part;
+      }
+      StorePartBits(p, bits);
+    }
+  }
+
+  // Lanes are channels; only bits are wanted.
+  template <typename T>
+  void FinishBits(int count) {
+    const int32_t* row = row_;
+    const int64_t row_elements = row_elements_;
+    const Float residual = V::Broadcast(residual_);
+    for (int p = 0; p < count; ++p, row += row_elements) {
+      uint32_t bits = 0;
+      for (int part = 0; part < kPart; part += V::kLanes) {
+        const int at = lane_ + part;
+        Float v = FirstSteps(row, part);
+        if (e_->has_residual) v = V::Add(v, residual);
+        v = LastSteps<T>(v, V::Load(e_->slope + at), V::Load(e_->shift + at));
+        bits |= V::Bits(V::GreaterEqual(v, V::Load(e_->threshold + at))) << part;
+      }
+      StorePartBits(p, bits);
+    }
   }
 
   // Lanes are channels. Y, if there is one, is [position, channel].
   template <typename T>
-  void FinishChannels(const int32_t* const* rows, int count, const Output& out) {
-    const auto* residual = static_cast<const T*>(b_.call->epilogue.residual);
-    auto* y = static_cast<T*>(b_.call->y);
-    const bool own_residual = b_.call->epilogue.residual_stride != 0;
-    for (int p = 0; p < count; ++p) {
+  void FinishChannels(int count) {
+    const auto* residual = static_cast<const T*>(b_->call->epilogue.residual) + first_;
+    auto* y = static_cast<T*>(b_->call->y) + first_;
+    const bool has_y = b_->call->y != nullptr;
+    const int32_t* row = row_;
+    for (int p = 0; p < count; ++p, row += row_elements_) {
       uint32_t bits = 0;
       for (int part = 0; part < channels_; part += V::kLanes) {
         const int lanes = channels_ - part < V::kLanes ? channels_ - part : V::kLanes;
-        const int64_t index = out.first + p * s_.out_channels + strip_.first + lane_ + part;
-        Float v = FirstSteps(rows[p], part);
-        if (own_residual) {
+        const int64_t index = p * position_step_ + part;
+        Float v = FirstSteps(row, part);
+        if (own_residual_) {
           v = V::Add(v, V::LoadPart(residual + index, lanes));
-        } else if (e_.has_residual) {
+        } else if (e_->has_residual) {
           v = V::Add(v, V::Broadcast(residual_));
         }
         const int at = lane_ + part;
-        v = LastSteps<T>(v, V::Load(e_.slope + at), V::Load(e_.shift + at));
-        if (y != nullptr) V::StorePart(y + index, lanes, v);
-        bits |= V::Bits(V::GreaterEqual(v, V::Load(e_.threshold + at))) << part;
+        v = LastSteps<T>(v, V::Load(e_->slope + at), V::Load(e_->shift + at));
+        if (has_y) V::StorePart(y + index, lanes, v);
+        bits |= V::Bits(V::GreaterEqual(v, V::Load(e_->threshold + at))) << part;
       }
-      if (b_.call->ybits != nullptr) StorePartBits(p, out, bits);
+      StorePartBits(p, bits);
     }
   }
 
   // Lanes become positions.
   template <typename T>
-  void FinishPositions(const int32_t* const* rows, int count, const Output& out) {
-    alignas(64) uint32_t words[kGroup];
+  void FinishPositions(const int32_t* const* rows, int count) {
     typename V::Int bits = V::ZeroWords();
     for (int part = 0; part < channels_; part += V::kLanes) {
       Float v[V::kLanes];
       for (int p = 0; p < V::kLanes; ++p) v[p] = FirstSteps(rows[p < count ? p : 0], part);
       V::Transpose(v);
       const int lanes = channels_ - part < V::kLanes ? channels_ - part : V::kLanes;
-      bits = FinishTransposed<T>(v, lanes, part, count, out, bits);
+      bits = FinishTransposed<T>(v, lanes, part, count, bits);
     }
-    if (b_.call->ybits == nullptr) return;
+    if (store_ == Store::kNone) return;
+    alignas(64) uint32_t words[kGroup];
     V::StoreWords(words, bits);
-    for (int p = 0; p < count; ++p) StorePartBits(p, out, words[p]);
+    for (int p = 0; p < count; ++p) StorePartBits(p, words[p]);
   }
 
   template <typename T>
   typename V::Int FinishTransposed(const Float* rows, int channels, int part, int count,
-                                   const Output& out, typename V::Int bits) {
-    const int64_t first = out.first + (strip_.first + lane_ + part) * area_;
-    const bool own_residual = b_.call->epilogue.residual_stride != 0;
-    const auto* residual = static_cast<const T*>(b_.call->epilogue.residual);
-    auto* y = static_cast<T*>(b_.call->y);
-    for (int i = 0; i < channels; ++i) {
+                                   typename V::Int bits) {
+    const int64_t first = first_ + part * channel_step_;
+    const auto* residual = static_cast<const T*>(b_->call->epilogue.residual) + first;
+    auto* y = static_cast<T*>(b_->call->y) + first;
+    const bool has_y = b_->call->y != nullptr;
+    for (int i = 0; i < channels; ++i, residual += channel_step_, y += channel_step_) {
       const int at = lane_ + part + i;
       Float v = rows[i];
-      if (own_residual) {
-        v = V::Add(v, V::LoadPart(residual + first + i * area_, count));
-      } else if (e_.has_residual) {
+      if (own_residual_) {
+        v = V::Add(v, V::LoadPart(residual, count));
+      } else if (e_->has_residual) {
         v = V::Add(v, V::Broadcast(residual_));
       }
-      v = LastSteps<T>(v, V::Broadcast(e_.slope[at]), V::Broadcast(e_.shift[at]));
-      if (y != nullptr) V::StorePart(y + first + i * area_, count, v);
-      bits = V::OrBit(bits, V::GreaterEqual(v, V::Broadcast(e_.threshold[at])), 1u << (part + i));
+      v = LastSteps<T>(v, V::Broadcast(e_->slope[at]), V::Broadcast(e_->shift[at]));
+      if (has_y) V::StorePart(y, count, v);
+      bits = V::OrBit(bits, V::GreaterEqual(v, V::Broadcast(e_->threshold[at])), 1u << (part + i));
     }
     return bits;
   }
 
-  // Bits of lane channels that do not exist are dropped.
-  void StorePartBits(int p, const Output& out, uint32_t bits) const {
+  // Bits of lanes that are no channel are dropped.
+  void StorePartBits(int p, uint32_t bits) const {
+    if (store_ == Store::kNone) return;
     bits &= bits::LowMask(channels_);
-    const int64_t words = out.words + p * bits::WordCount(s_.out_channels);
-    if (kPart == kStrip || strip_.count <= kPart) {
-      StoreBits(b_, strip_, words, bits);
-    } else if (StripsOwnWords(s_)) {
-      const auto half = static_cast<uint16_t>(bits);
-      auto* word = reinterpret_cast<uint8_t*>(b_.call->ybits + words +
-                                              strip_.first / bits::kWordBits);
-      std::memcpy(word + lane_ / 8, &half, sizeof half);
+    const int64_t words = words_ + p * row_words_;
+    if (store_ == Store::kShared) {
+      StoreBits(*b_, {strip_.group, strip_.first + lane_, channels_}, words, bits);
+      return;
+    }
+    if (store_ == Store::kWord) {
+      b_->call->ybits[words + strip_.first / bits::kWordBits] = bits;
     } else {
-      StoreBits(b_, {strip_.group, strip_.first + lane_, channels_}, words, bits);
+      StoreHalf(HalfWord(p), bits);
     }
   }
 
-  const Block& b_;
-  const Shape& s_;
-  const StripEpilogue& e_;
-  Strip strip_;
-  int lane_, channels_;
-  int64_t area_;
-  bool as_positions_;
-  float residual_;
-  const int32_t* sums_ = nullptr;
-  int64_t row_elements_ = 0, second_ = 0, begin_ = 0, position_ = 0, end_ = 0, column_ = 0;
+  uint8_t* HalfWord(int p) const {
+    const int64_t word = words_ + p * row_words_ + strip_.first / bits::kWordBits;
+    return reinterpret_cast<uint8_t*>(b_->call->ybits + word) + lane_ / 8;
+  }
+
+  static void StoreHalf(uint8_t* at, uint32_t bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    std::memcpy(at, &half, sizeof half);
+  }
+
+  const Block* b_ = nullptr;
+  const StripEpilogue* e_ = nullptr;
+  Strip strip_ = {};
+  Codes codes_ = Codes::kBinary;
+  Mode mode_ = Mode::kBits;
+  Store store_ = Store::kNone;
+  bool half_ = false, own_residual_ = false;
+  int lane_ = 0, channels_ = 0;
+  float residual_ = 0.0f;
+  int64_t pitch_ = 0, valid_ = 0, row_words_ = 0, channel_step_ = 0, position_step_ = 0;
+  // Of the next output: its sums, the elements of Y and Ybits, its place in the line.
+  const int32_t* row_ = nullptr;
+  int64_t row_elements_ = 0, second_ = 0, first_ = 0, words_ = 0, column_ = 0, left_ = 0;
 };
 
 }  // namespace

@@ -128,13 +128,15 @@ class PanelExpander {
     masks_ = masks;
     panel_ = panel;
     left_ = rows;
-    quota_ = (rows + calls - 1) / calls;
+    quota_ = (rows + calls * kUnroll - 1) / (calls * kUnroll) * kUnroll;
   }
 
   void Step() { Rows(std::min(quota_, left_)); }
   void Finish() { Rows(left_); }
 
  private:
+  static constexpr int64_t kUnroll = 4;
+
   static __m512i Bytes(const uint64_t* masks) {
     const __m512i plus = _mm512_set1_epi8(1);
     if (codes == Codes::kBinary) {
@@ -144,10 +146,15 @@ class PanelExpander {
     return _mm512_mask_mov_epi8(_mm512_movm_epi8(masks[1]), masks[0], plus);
   }
 
+  // `count` is a multiple of kUnroll, as the rows of a tile are.
   void Rows(int64_t count) {
     constexpr int64_t kMasks = codes == Codes::kTernaryEqual ? 2 : 1;
-    for (int64_t i = 0; i < count; ++i, masks_ += kMasks, panel_ += 64) {
-      _mm512_store_si512(panel_, Bytes(masks_));
+    for (int64_t i = 0; i < count; i += kUnroll) {
+      for (int64_t j = 0; j < kUnroll; ++j) {
+        _mm512_store_si512(panel_ + 64 * j, Bytes(masks_ + kMasks * j));
+      }
+      masks_ += kMasks * kUnroll;
+      panel_ += 64 * kUnroll;
     }
     left_ -= count;
   }
@@ -227,15 +234,19 @@ class Multiplier {
 
   void Run() {
     ConfigureTiles(tiling_.height);
-    const int64_t halves = 2 * b_.strip_end;
-    int64_t half = 2 * b_.strip_begin;
-    Prepare(half);
-    while (half < halves) {
-      int64_t next = half + 1;
-      if (next < halves && !Exists(next)) ++next;
-      RunHalf(half, next < halves ? next : -1);
-      half = next;
+    Piece piece = FirstPiece(2 * b_.strip_begin);
+    ExpandPiece(piece, 1);
+    expander_.Finish();
+    while (piece.half >= 0) {
+      std::swap(panels_[0], panels_[1]);
+      const Piece next = Next(piece);
+      if (next.half >= 0) ExpandPiece(next, tiling_.blocks * (piece.end - piece.begin));
+      if (piece.begin == 0) BindFinisher(piece.half);
+      for (int64_t block = 0; block < tiling_.blocks; ++block) RunBlock(piece, block);
+      expander_.Finish();
+      piece = next;
     }
+    if (pending_ != nullptr) pending_->Finish();
     _tile_release();
   }
 
@@ -243,71 +254,88 @@ class Multiplier {
   static constexpr int64_t kSums = codes == Codes::kTernary ? 2 : 1;
   static constexpr int64_t kSecond = kTilesPerBlock * kTileRows * kHalf;
 
-  bool Exists(int64_t half) const { return StripAt(s_, half / 2).count > half % 2 * kHalf; }
+  // Steps begin ... end - 1 of the sums of 16 output channels: what a panel holds. Where there are
+  // several blocks of positions each piece is all steps; one block keeps its sums in the tiles
+  // from piece to piece.
+  struct Piece {
+    int64_t half, begin, end;  // half is -1 after the last piece
+  };
 
-  const uint64_t* Masks(int64_t half) const {
-    return reinterpret_cast<const uint64_t*>(b_.packed) + half * kSums * SumMasks(s_);
+  Piece FirstPiece(int64_t half) const { return {half, 0, PieceEnd(0)}; }
+
+  int64_t PieceEnd(int64_t begin) const {
+    if (tiling_.blocks > 1) return kSums * steps_;
+    return std::min(begin + kRingSteps, (begin / steps_ + 1) * steps_);
   }
 
-  void Prepare(int64_t half) {
-    expander_.Start(Masks(half), panels_[0], kSums * steps_ * kTileRows, 1);
-    expander_.Finish();
+  Piece Next(const Piece& piece) const {
+    if (piece.end < kSums * steps_) return {piece.half, piece.end, PieceEnd(piece.end)};
+    int64_t half = piece.half + 1;
+    if (half % 2 == 1 && StripAt(s_, half / 2).count <= kHalf) ++half;
+    return half < 2 * b_.strip_end ? FirstPiece(half) : Piece{-1, 0, 0};
   }
 
-  void RunHalf(int64_t half, int64_t next) {
+  void ExpandPiece(const Piece& piece, int64_t calls) {
+    constexpr int64_t kMasks = codes == Codes::kTernaryEqual ? 2 : 1;
+    const int64_t step = piece.half * kSums * steps_ + piece.begin;
+    expander_.Start(reinterpret_cast<const uint64_t*>(b_.packed) + step * kTileRows * kMasks,
+                    panels_[1], (piece.end - piece.begin) * kTileRows, calls);
+  }
+
+  // Outputs of the half before may still be pending, so two finishers take turns.
+  void BindFinisher(int64_t half) {
     const Strip strip = StripAt(s_, half / 2);
-    const uint8_t* planes =
-        b_.rows.base + strip.group * DepthBlocks(s_) * b_.rows.count * kTileDepth;
-    if (next >= 0) {
-      expander_.Start(Masks(next), panels_[1], kSums * steps_ * kTileRows,
-                      tiling_.blocks * kSums * steps_);
-    }
-    const StripEpilogue epilogue = LoadStripEpilogue(b_, strip);
-    AmxFinisher finisher(b_, strip, static_cast<int>(half % 2 * kHalf), epilogue);
-    finisher_ = &finisher;
-    finishing_ = false;
-    for (int64_t block = 0; block < tiling_.blocks; ++block) RunBlock(planes, block);
-    if (finishing_) finisher.Finish();
-    expander_.Finish();
-    std::swap(panels_[0], panels_[1]);
+    const int next = finisher_ == &finishers_[0] ? 1 : 0;
+    epilogues_[next] = LoadStripEpilogue(b_, strip);
+    finisher_ = &finishers_[next];
+    finisher_->Bind(b_, strip, static_cast<int>(half % 2 * kHalf), &epilogues_[next]);
   }
 
-  void RunBlock(const uint8_t* planes, int64_t block) {
+  void RunBlock(const Piece& piece, int64_t block) {
     const int64_t tile = tiling_.FirstTile(block), end = tiling_.FirstTile(block + 1);
     const int64_t first = tiling_.TileBegin(tile);
-    int64_t starts[kTilesPerBlock];
     for (int64_t i = 0; i < kTilesPerBlock; ++i) {
-      starts[i] = tiling_.TileBegin(std::min(tile + i, end - 1)) - first;
+      starts_[i] = tiling_.TileBegin(std::min(tile + i, end - 1)) - first;
     }
-    int32_t* sums = sums_[block % 2];
-    const uint8_t* rows = planes + (tiling_.begin + first) * kTileDepth;
-    for (int64_t sum = 0; sum < kSums; ++sum) {
-      const int8_t* panel = panels_[0] + sum * steps_ * kTileBytes;
+    const int64_t group = StripAt(s_, piece.half / 2).group;
+    const uint8_t* rows =
+        b_.rows.base +
+        (group * DepthBlocks(s_) * b_.rows.count + tiling_.begin + first) * kTileDepth;
+    for (int64_t begin = piece.begin; begin < piece.end;) {
+      const int64_t stop = std::min(piece.end, (begin / steps_ + 1) * steps_);
       switch (end - tile) {
-        case 1: Accumulate<1>(rows, starts, panel, sums + sum * kSecond); break;
-        case 2: Accumulate<2>(rows, starts, panel, sums + sum * kSecond); break;
-        case 3: Accumulate<3>(rows, starts, panel, sums + sum * kSecond); break;
-        default: Accumulate<4>(rows, starts, panel, sums + sum * kSecond); break;
+        case 1: Accumulate<1>(rows, piece, begin, stop); break;
+        case 2: Accumulate<2>(rows, piece, begin, stop); break;
+        case 3: Accumulate<3>(rows, piece, begin, stop); break;
+        default: Accumulate<4>(rows, piece, begin, stop); break;
       }
+      begin = stop;
     }
-    if (finishing_) finisher_->Finish();
-    const int64_t last = tiling_.TileBegin(end);
-    finisher_->Start(sums, kHalf, kSecond, tiling_.begin + first,
-                     std::min(last, tiling_.count) - first);
-    finishing_ = true;
+    if (piece.end < kSums * steps_) return;
+    if (pending_ != nullptr) pending_->Finish();
+    const int64_t last = std::min(tiling_.TileBegin(end), tiling_.count);
+    finisher_->Start(sums_[turn_], kHalf, kSecond, tiling_.begin + first, last - first);
+    pending_ = finisher_;
+    turn_ ^= 1;
   }
 
+  // Steps begin ... end - 1, all of one sum, for up to four tiles of positions.
   template <int kTiles>
-  void Accumulate(const uint8_t* rows, const int64_t* starts, const int8_t* panel, int32_t* sums) {
-    const uint8_t* tile1 = rows + starts[1] * kTileDepth;
-    const uint8_t* tile2 = rows + starts[2] * kTileDepth;
-    const uint8_t* tile3 = rows + starts[3] * kTileDepth;
-    _tile_zero(0);
-    if (kTiles > 1) _tile_zero(1);
-    if (kTiles > 2) _tile_zero(2);
-    if (kTiles > 3) _tile_zero(3);
-    for (int64_t step = 0; step < steps_; ++step, panel += kTileBytes) {
-      const int64_t offset = offsets_[step];
+  void Accumulate(const uint8_t* rows, const Piece& piece, int64_t begin, int64_t end) {
+    const uint8_t* tile1 = rows + starts_[1] * kTileDepth;
+    const uint8_t* tile2 = rows + starts_[2] * kTileDepth;
+    const uint8_t* tile3 = rows + starts_[3] * kTileDepth;
+    const int8_t* panel = panels_[0] + (begin - piece.begin) * kTileBytes;
+    const int64_t* offsets = offsets_ + begin % steps_;
+    if (begin % steps_ == 0) {
+      _tile_zero(0);
+      if (kTiles > 1) _tile_zero(1);
+      if (kTiles > 2) _tile_zero(2);
+      if (kTiles > 3) _tile_zero(3);
+    }
+    PanelExpander<codes> expander = expander_;  // a local copy stays in registers
+    for (int64_t step = 0; step < end - begin; ++step, panel += kTileBytes) {
+      const int64_t offset = offsets[step];
       _tile_loadd(4, panel, 64);
       _tile_loadd(5, rows + offset, kTileDepth);
       _tile_dpbssd(0, 5, 4);
@@ -323,24 +351,31 @@ class Multiplier {
         _tile_loadd(5, tile3 + offset, kTileDepth);
         _tile_dpbssd(3, 5, 4);
       }
-      expander_.Step();
-      if (step % 2 == 0 && finishing_) finishing_ = finisher_->Step();
+      expander.Step();
+      if (pending_ != nullptr && !pending_->Step()) pending_ = nullptr;
     }
+    expander_ = expander;
+    if (end % steps_ != 0) return;
+    int32_t* sums = sums_[turn_] + (end / steps_ - 1) * kSecond;
     _tile_stored(0, sums, kHalf * 4);
-    if (kTiles > 1) _tile_stored(1, sums + starts[1] * kHalf, kHalf * 4);
-    if (kTiles > 2) _tile_stored(2, sums + starts[2] * kHalf, kHalf * 4);
-    if (kTiles > 3) _tile_stored(3, sums + starts[3] * kHalf, kHalf * 4);
+    if (kTiles > 1) _tile_stored(1, sums + starts_[1] * kHalf, kHalf * 4);
+    if (kTiles > 2) _tile_stored(2, sums + starts_[2] * kHalf, kHalf * 4);
+    if (kTiles > 3) _tile_stored(3, sums + starts_[3] * kHalf, kHalf * 4);
   }
 
   const Block& b_;
   const Shape& s_;
-  Tiling tiling_;
-  int64_t steps_;
+  const Tiling tiling_;
+  const int64_t steps_;
   int64_t* offsets_;
-  int8_t* panels_[2];
+  int8_t* panels_[2];  // being multiplied, being expanded
   PanelExpander<codes> expander_;
-  AmxFinisher* finisher_ = nullptr;
-  bool finishing_ = false;
+  StripEpilogue epilogues_[2];
+  AmxFinisher finishers_[2];
+  AmxFinisher* finisher_ = nullptr;  // of the current half
+  AmxFinisher* pending_ = nullptr;   // has outputs left to finish
+  int64_t turn_ = 0;                 // which sums the current block uses
+  int64_t starts_[kTilesPerBlock];   // of its tiles, in positions
   alignas(64) int32_t sums_[2][kSums * kSecond];
 };
 

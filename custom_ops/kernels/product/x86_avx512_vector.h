@@ -16,6 +16,10 @@ struct V16 {
   using Mask = __mmask16;
 
   static Float FromInts(const int32_t* p) { return _mm512_cvtepi32_ps(_mm512_loadu_si512(p)); }
+  static Int LoadInts(const int32_t* p) { return _mm512_loadu_si512(p); }
+  static Mask GreaterEqualInts(const int32_t* p, Int least) {
+    return _mm512_cmpge_epi32_mask(LoadInts(p), least);
+  }
   static Float Load(const float* p) { return _mm512_loadu_ps(p); }
   static Float Zero() { return _mm512_setzero_ps(); }
   static Float Broadcast(float v) { return _mm512_set1_ps(v); }

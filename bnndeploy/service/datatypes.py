@@ -38,22 +38,6 @@ _NUMPY: dict[str, np.dtype[Any]] = {
     "FP64": np.dtype("<f8"),
     BYTES: np.dtype("O"),
 }
-_ONNX = {
-    "tensor(bool)": "BOOL",
-    "tensor(float16)": "FP16",
-    "tensor(float)": "FP32",
-    "tensor(double)": "FP64",
-    "tensor(string)": BYTES,
-} | {
-    f"tensor({sign}int{bits})": f"{sign.upper()}INT{bits}"
-    for sign in ("", "u")
-    for bits in (8, 16, 32, 64)
-}
-
-
-def from_onnx(onnx_type: str) -> str | None:
-    """Returns the protocol's name of an ONNX Runtime type; None where it has none."""
-    return _ONNX.get(onnx_type)
 
 
 def check_datatype(datatype: object, subject: str) -> str:

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 
 import bnndeploy
+from bnndeploy.runtime.signature import TensorSpec
 from bnndeploy.service.bodies import read_body
 from bnndeploy.service.metrics import Metrics
 from bnndeploy.service.repository import Repository
@@ -72,9 +73,13 @@ async def model_metadata(models: Models, name: str, version: str | None = None) 
         "name": name,
         "versions": models.versions(name),
         "platform": PLATFORM,
-        "inputs": [spec.describe() for spec in model.inputs.values()],
-        "outputs": [spec.describe() for spec in model.outputs.values()],
+        "inputs": [_describe(spec) for spec in model.inputs.values()],
+        "outputs": [_describe(spec) for spec in model.outputs.values()],
     }
+
+
+def _describe(spec: TensorSpec) -> dict[str, Any]:
+    return {"name": spec.name, "datatype": spec.datatype, "shape": spec.sizes}
 
 
 @router.get("/models/{name}/ready")
@@ -90,25 +95,19 @@ async def model_ready(models: Models, name: str, version: str | None = None) -> 
 async def model_config(models: Models, name: str, version: str | None = None) -> dict[str, Any]:
     """Describes a model in the words of Triton's configuration."""
     model = models.find(name, version)
-    first = 1 if model.batched else 0  # Triton writes shapes without the batch
-
-    def describe(spec: Any) -> dict[str, Any]:
-        description = spec.describe()
-        kind = spec.datatype if spec.datatype != "BYTES" else "STRING"
-        return {
-            "name": spec.name,
-            "data_type": f"TYPE_{kind}",
-            "dims": description["shape"][first:],
-        }
-
     return {
         "name": name,
         "platform": PLATFORM,
         "backend": "onnxruntime",
         "max_batch_size": models.settings.max_batch if model.batched else 0,
-        "input": [describe(spec) for spec in model.inputs.values()],
-        "output": [describe(spec) for spec in model.outputs.values()],
+        "input": [_configure(spec, model.batched) for spec in model.inputs.values()],
+        "output": [_configure(spec, model.batched) for spec in model.outputs.values()],
     }
+
+
+def _configure(spec: TensorSpec, batched: bool) -> dict[str, Any]:
+    dims = spec.sizes[1:] if batched else spec.sizes
+    return {"name": spec.name, "data_type": spec.triton_type, "dims": dims}
 
 
 @router.post("/models/{name}/infer")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
 
-from bnndeploy.errors import BnnDeployError, ModelFileError
+from bnndeploy.errors import BnnDeployError
 from bnndeploy.runtime import Classifier, Guess, InferenceSession
+from bnndeploy.runtime.signature import read_signature
 from bnndeploy.service.batcher import Batcher, Feeds
-from bnndeploy.service.datatypes import Array, from_onnx
+from bnndeploy.service.datatypes import Array
 from bnndeploy.service.metrics import Metrics
 from bnndeploy.service.request_error import RequestError, bad_request
-from bnndeploy.service.requests import InferRequest, RequestedOutput, Tensor
+from bnndeploy.service.requests import InferRequest, RequestedOutput
 from bnndeploy.service.responses import (
     EncodedResponse,
     OutputTensor,
@@ -24,38 +23,6 @@ from bnndeploy.service.responses import (
 from bnndeploy.service.settings import Settings
 
 PLATFORM = "onnxruntime_onnx"
-
-
-@dataclass(frozen=True)
-class TensorSpec:
-    """Describes one input or output; a size that is a name or None is free."""
-
-    name: str
-    datatype: str
-    shape: tuple[int | str | None, ...]
-
-    def describe(self) -> dict[str, Any]:
-        """Returns the protocol's description; a free size is -1."""
-        return {
-            "name": self.name,
-            "datatype": self.datatype,
-            "shape": [size if isinstance(size, int) else -1 for size in self.shape],
-        }
-
-    def check(self, tensor: Tensor) -> Array:
-        """Returns the array if it fits, and raises a 400 otherwise."""
-        shape = tensor.array.shape
-        fits = len(shape) == len(self.shape) and all(
-            not isinstance(size, int) or size == got
-            for size, got in zip(self.shape, shape, strict=True)
-        )
-        if tensor.datatype != self.datatype or not fits:
-            expected = self.describe()
-            raise bad_request(
-                f"input {self.name}: got {tensor.datatype} {list(shape)}, expected "
-                f"{self.datatype} {expected['shape']} (-1 is any size)"
-            )
-        return tensor.array
 
 
 class ServedModel:
@@ -75,11 +42,11 @@ class ServedModel:
     ) -> None:
         self.name = name
         self.version = version
-        self.inputs = _specs(session.get_inputs())
-        self.outputs = _specs(session.get_outputs())
+        signature = read_signature(session)
+        self.inputs, self.outputs = signature.inputs, signature.outputs
+        self.batched = signature.batched
         self.labels = session.read_metadata().classes
         self.classifier = _classifier(session)
-        self.batched = _has_free_batch([*self.inputs.values(), *self.outputs.values()])
         self._timeout = settings.timeout
         self._users = 0
         self._unused = asyncio.Event()
@@ -164,7 +131,14 @@ class ServedModel:
                 f"model {self.name}: got inputs {sorted(request.inputs)}, expected "
                 f"{sorted(self.inputs)}"
             )
-        return {name: spec.check(request.inputs[name]) for name, spec in self.inputs.items()}
+        for name, spec in self.inputs.items():
+            tensor = request.inputs[name]
+            if not spec.accepts(tensor.datatype, tensor.array.shape):
+                raise bad_request(
+                    f"input {name}: got {tensor.datatype} {list(tensor.array.shape)}, expected "
+                    f"{spec.datatype} {spec.sizes} (-1 is any size)"
+                )
+        return {name: request.inputs[name].array for name in self.inputs}
 
     def _wanted(self, request: InferRequest) -> Sequence[RequestedOutput]:
         if request.outputs is None:
@@ -180,25 +154,6 @@ class ServedModel:
         datatype = self.outputs[wanted.name].datatype
         output = OutputTensor(wanted.name, datatype, array, wanted.binary)
         return best_classes(output, wanted.classes, self.labels) if wanted.classes else output
-
-
-def _specs(values: Sequence[Any]) -> dict[str, TensorSpec]:
-    specs = {}
-    for value in values:
-        datatype = from_onnx(value.type)
-        if datatype is None:
-            raise ModelFileError(
-                f"value {value.name}: got type {value.type}, expected a tensor type of the Open "
-                "Inference Protocol; serve a model with numeric or string tensors"
-            )
-        specs[value.name] = TensorSpec(value.name, datatype, tuple(value.shape))
-    return specs
-
-
-def _has_free_batch(specs: Sequence[TensorSpec]) -> bool:
-    """Tells whether all values share one free, named first size: the batch."""
-    first = {spec.shape[0] if spec.shape else None for spec in specs}
-    return len(first) == 1 and isinstance(first.pop(), str)
 
 
 def _classifier(session: InferenceSession) -> Classifier | str:

@@ -1,1 +1,1 @@
-"""."""
+"""Packing a model with what it needs on another machine."""

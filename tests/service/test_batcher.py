@@ -43,7 +43,7 @@ def run_batcher(scenario, **settings):
         runs = Runs()
         batcher = Batcher(runs, Settings(**settings))
         try:
-            return await scenario(batcher, runs)
+            return await asyncio.wait_for(scenario(batcher, runs), 20)
         finally:
             runs.release.set()
             await batcher.close()

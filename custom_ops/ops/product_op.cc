@@ -66,7 +66,7 @@ class ProductOp : public ort::Kernel {
     // Weights that the graph computes are packed anew in every run.
     const Tensor w = run.Input(ProductInputs::kW, Type::kUint32);
     const product::Shape shape = Typed(layout_.WithWeights(w.shape));
-    if (shape.codes != product::Codes::kBinary) CheckTernaryCodes(shape, w.words());
+    CheckWeights(shape, w.words());
     const Product product = Product::Select(shape, isa_);
     const ort::Allocator::Buffer packed = allocator_.Allocate(product.packed_bytes());
     product.Pack(w.words(), packed.data());
@@ -129,9 +129,9 @@ class ProductOp : public ort::Kernel {
   void ReadResidual(const ort::Run& run, const Shape& y, product::Epilogue* epilogue) const {
     const Tensor residual =
         constant_residual_ ? *constant_residual_ : run.Input(inputs_.residual, y_type_);
-    const bool one = residual.shape == Shape{1};
+    const bool one = residual.shape.Count() == 1;
     if (!one && residual.shape != y) {
-      run.FailShape(inputs_.residual, residual.shape, "[1] or " + ToString(y));
+      run.FailShape(inputs_.residual, residual.shape, "one element or " + ToString(y));
     }
     epilogue->residual = residual.data;
     epilogue->residual_stride = one ? 0 : 1;

@@ -13,9 +13,6 @@ namespace bnn::ops {
 // Throws "input W: ..." if a pad bit is set, or a ternary code is both +1 and -1.
 void CheckWeights(const product::Shape& shape, const uint32_t* words);
 
-// Throws only for the ternary code; pad bits are never read by the kernels.
-void CheckTernaryCodes(const product::Shape& shape, const uint32_t* words);
-
 // Constant weights, packed once.
 class PackedWeights {
  public:

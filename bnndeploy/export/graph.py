@@ -94,6 +94,8 @@ def replace(old: ir.Value, new: ir.Value, *, keep_label: bool = True) -> None:
         name = old.name
         old.name = f"{name}.replaced"
         new.name = name
+        new.shape = old.shape if new.shape is None else new.shape
+        new.type = old.type if new.type is None else new.type
     ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
 
 

@@ -12,9 +12,8 @@ import onnx
 import onnx_ir as ir
 from onnx import numpy_helper
 
-from bnndeploy.export.graph import QUANTIZER_KEY, dims, is_ours
-from bnndeploy.export.product import PRODUCTS
-from bnndeploy.ops.packing import WORD_BITS
+from bnndeploy.export.graph import QUANTIZER_KEY, dims
+from bnndeploy.export.product import bit_channels
 
 FORMAT = 1
 PREFIX = "bnndeploy."
@@ -74,26 +73,7 @@ def find_probes(graph: ir.Graph) -> dict[str, dict[str, Any]]:
             if path is None or not output.name or shape is None:
                 continue
             packed = output.dtype == ir.DataType.UINT32
-            channels = _bit_channels(output) if packed else shape[1] if len(shape) > 1 else 1
+            channels = bit_channels(output) if packed else shape[1] if len(shape) > 1 else 1
             kind = "bits" if packed else "float"
             probes[output.name] = {"module": path, "kind": kind, "channels": channels}
     return probes
-
-
-def _bit_channels(bits: ir.Value) -> int:
-    """Returns how many bits of a packed value count, from the nodes around it."""
-    for node in [usage.node for usage in bits.uses()]:
-        if is_ours(node, "UnpackBits", "XnorConv", "TernaryConv") and node.inputs[0] is bits:
-            return int(node.attributes["channels"].value)
-        if is_ours(node, "XnorGemm", "TernaryGemm") and node.inputs[0] is bits:
-            return int(node.attributes["k"].value)
-    producer = bits.producer()
-    if is_ours(producer, *PRODUCTS, "PackBits"):
-        assert producer is not None
-        floats = producer.outputs[0] if producer.op_type in PRODUCTS else producer.inputs[0]
-        shape = dims(floats)
-        if shape is not None and isinstance(shape[1], int):
-            return shape[1]
-    shape = dims(bits)
-    assert shape is not None
-    return int(shape[-1]) * WORD_BITS

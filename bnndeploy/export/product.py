@@ -14,13 +14,14 @@ from bnndeploy.export.graph import (
     add_constant,
     attribute,
     constant,
+    dims,
     insert,
     is_ours,
     set_attribute,
     shared_constant,
 )
 from bnndeploy.ops.names import DOMAIN, SIGNATURES
-from bnndeploy.ops.packing import pack_bits, pack_ternary
+from bnndeploy.ops.packing import WORD_BITS, pack_bits, pack_ternary
 
 PRODUCTS = ("XnorGemm", "XnorConv", "TernaryGemm", "TernaryConv")
 
@@ -183,3 +184,22 @@ def _neutral(graph: ir.Graph, operand: str) -> ir.Value:
     names = {1.0: "neutral.one", 0.0: "neutral.zero"}
     name = "neutral.minus_zero" if np.signbit(number) else names[number]
     return shared_constant(graph, np.array([number], np.float32), name)
+
+
+def bit_channels(bits: ir.Value) -> int:
+    """Returns how many bits of a packed value count, from the nodes around it."""
+    for node in [usage.node for usage in bits.uses()]:
+        if is_ours(node, "UnpackBits", "XnorConv", "TernaryConv") and node.inputs[0] is bits:
+            return int(node.attributes["channels"].value)
+        if is_ours(node, "XnorGemm", "TernaryGemm") and node.inputs[0] is bits:
+            return int(node.attributes["k"].value)
+    producer = bits.producer()
+    if is_ours(producer, *PRODUCTS, "PackBits"):
+        assert producer is not None
+        floats = producer.outputs[0] if producer.op_type in PRODUCTS else producer.inputs[0]
+        shape = dims(floats)
+        if shape is not None and isinstance(shape[1], int):
+            return shape[1]
+    shape = dims(bits)
+    assert shape is not None
+    return int(shape[-1]) * WORD_BITS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import nn
 import bnndeploy
 from bnndeploy.export.metadata import get_metadata
 from bnndeploy.export.report import ExportReport
+from bnndeploy.layers import QuantConv2d, QuantLinear
 from bnndeploy.ops.names import DOMAIN, SIGNATURES
 from bnndeploy.ops.oracle import run_op
 from bnndeploy.ops.packing import unpack_bits
@@ -120,3 +122,28 @@ def oracle_difference(
         float(np.max(np.abs(values[v.name] - e.numpy()), initial=0))
         for v, e in zip(report.model.graph.output, outputs, strict=True)
     ]
+
+
+BINARY = {"input_quantizer": "ste_sign", "weight_quantizer": "ste_sign", "bias": False}
+
+
+def small_network(seed: int = 0) -> nn.Module:
+    torch.manual_seed(seed)
+    network = nn.Sequential(
+        nn.Conv2d(2, 9, 3, padding=1),
+        nn.BatchNorm2d(9),
+        QuantConv2d(9, 33, 3, padding=1, pad_value=-1, **BINARY),
+        nn.MaxPool2d(2),
+        nn.BatchNorm2d(33),
+        nn.Hardtanh(),
+        nn.Flatten(),
+        QuantLinear(33 * 9, 7, **BINARY),
+        nn.BatchNorm1d(7),
+        QuantLinear(7, 5, input_quantizer="ste_sign", weight_quantizer="ste_sign"),
+    )
+    return randomise(network, seed)
+
+
+@functools.cache
+def small_export(form: str) -> ExportReport:
+    return export(small_network(), torch.zeros(1, 2, 6, 6), form=form)

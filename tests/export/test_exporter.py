@@ -12,7 +12,8 @@ from _exported import (
     flipped_bits,
     node_types,
     oracle_difference,
-    randomise,
+    small_export,
+    small_network,
 )
 from torch import nn
 
@@ -20,27 +21,7 @@ import bnndeploy
 from bnndeploy.errors import ExportError
 from bnndeploy.export.metadata import get_metadata, weights_sha256
 from bnndeploy.export.sample import decode, generate_inputs
-from bnndeploy.layers import QuantConv2d, QuantLinear
 from bnndeploy.ops.names import DOMAIN, SIGNATURES
-
-BINARY = {"input_quantizer": "ste_sign", "weight_quantizer": "ste_sign", "bias": False}
-
-
-def small_network(seed=0):
-    torch.manual_seed(seed)
-    network = nn.Sequential(
-        nn.Conv2d(2, 9, 3, padding=1),
-        nn.BatchNorm2d(9),
-        QuantConv2d(9, 33, 3, padding=1, pad_value=-1, **BINARY),
-        nn.MaxPool2d(2),
-        nn.BatchNorm2d(33),
-        nn.Hardtanh(),
-        nn.Flatten(),
-        QuantLinear(33 * 9, 7, **BINARY),
-        nn.BatchNorm1d(7),
-        QuantLinear(7, 5, input_quantizer="ste_sign", weight_quantizer="ste_sign"),
-    )
-    return randomise(network, seed)
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +30,8 @@ def module():
 
 
 @pytest.fixture(scope="module")
-def report(module):
-    return export(module, torch.zeros(1, 2, 6, 6))
+def report():
+    return small_export("packed")
 
 
 @pytest.fixture
@@ -103,7 +84,7 @@ def test_the_batch_is_dynamic_and_may_be_empty(report):
 
 @pytest.mark.parametrize("form", ["packed", "float", "standard"])
 def test_each_form_runs_in_plain_onnxruntime_and_agrees(module, images, form):
-    model = export(module, images, form=form).model
+    model = small_export(form).model
     (y,) = ort.InferenceSession(model.SerializeToString()).run(None, {"input": images.numpy()})
     with torch.no_grad():
         expected = module(images).numpy()
@@ -111,8 +92,8 @@ def test_each_form_runs_in_plain_onnxruntime_and_agrees(module, images, form):
     np.testing.assert_array_equal(y, expected)
 
 
-def test_the_standard_form_uses_no_operator_of_ours(module, images):
-    model = export(module, images, form="standard").model
+def test_the_standard_form_uses_no_operator_of_ours():
+    model = small_export("standard").model
 
     assert {node.domain for node in model.graph.node} == {""}
     assert [entry.domain for entry in model.opset_import] == [""]

@@ -52,9 +52,21 @@ void FirstStep(const Block& b, const Strip& strip, const int32_t* sums, float* a
   }
 }
 
+// Turns counts raw[sums][kStrip] into sums and finishes.
+void FinishPosition(const Block& b, const Strip& strip, const int32_t* header,
+                    const words::Interior& interior, int64_t position, int32_t* raw) {
+  if (!IsOutput(*b.plan, position)) return;
+  for (int64_t i = 0; i < words::Sums(*b.shape) * kStrip; ++i) raw[i] = header[i] - 2 * raw[i];
+  const int64_t line = position / b.plan->pitch, column = position % b.plan->pitch;
+  if (!interior.Holds(line, column)) words::AddOutsideTaps(b, header, line, column, raw);
+  float acc[kStrip];
+  FirstStep(b, strip, raw, acc);
+  Finish(b, strip, position, acc);
+}
+
 template <Codes codes, int kPositions>
 void MultiplyPositions(const Block& b, const Strip& strip, const uint8_t* packed,
-                       int64_t position) {
+                       const words::Interior& interior, int64_t position) {
   const Shape& s = *b.shape;
   constexpr int kSums = codes == Codes::kTernary ? 2 : 1;
   const int64_t lanes = words::GroupLanes<Plain>(s);
@@ -70,24 +82,21 @@ void MultiplyPositions(const Block& b, const Strip& strip, const uint8_t* packed
       CountTap<codes, kPositions>(rows, lanes, tap_codes, raw);
     }
   }
+  const auto* header = reinterpret_cast<const int32_t*>(packed);
   for (int p = 0; p < kPositions; ++p) {
-    if (!IsOutput(*b.plan, position + p)) continue;
-    float acc[kStrip];
-    words::SumsFromCounts(b, reinterpret_cast<const int32_t*>(packed), position + p,
-                          raw + p * kSums * kStrip);
-    FirstStep(b, strip, raw + p * kSums * kStrip, acc);
-    Finish(b, strip, position + p, acc);
+    FinishPosition(b, strip, header, interior, position + p, raw + p * kSums * kStrip);
   }
 }
 
 template <Codes codes>
 void MultiplyStrips(const Block& b) {
+  const words::Interior interior = words::FindInterior(*b.shape, *b.plan);
   for (int64_t index = b.strip_begin; index < b.strip_end; ++index) {
     const Strip strip = StripAt(*b.shape, index);
     const uint8_t* packed = b.packed + static_cast<size_t>(index) * words::StripBytes<Plain>(*b.shape);
     int64_t p = b.position_begin;
-    for (; p + 4 <= b.position_end; p += 4) MultiplyPositions<codes, 4>(b, strip, packed, p);
-    for (; p < b.position_end; ++p) MultiplyPositions<codes, 1>(b, strip, packed, p);
+    for (; p + 4 <= b.position_end; p += 4) MultiplyPositions<codes, 4>(b, strip, packed, interior, p);
+    for (; p < b.position_end; ++p) MultiplyPositions<codes, 1>(b, strip, packed, interior, p);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "kernels/product/words.h"
 
+#include <algorithm>
+
 namespace bnn::product::words {
 namespace {
 
@@ -64,29 +66,12 @@ void PackTap(const Shape& s, const uint32_t* words, const Strip& strip, int64_t 
   }
 }
 
-void AddTap(const Shape& s, const int32_t* header, int64_t tap, int32_t* sums) {
-  const int64_t lanes = Sums(s) * kStrip;
-  for (int64_t i = 0; i < lanes; ++i) sums[i] += header[(1 + tap) * lanes + i];
-}
-
-// Adds back what the taps outside the image took away as -1.
-void AddOutsideTaps(const Block& b, const int32_t* header, int64_t position, int32_t* sums) {
-  const Shape& s = *b.shape;
-  const Plan& plan = *b.plan;
-  const bool images = plan.out_h * plan.out_w == 1;
-  const int64_t top = (images ? 0 : position / plan.pitch) * s.stride_h - s.pad_top;
-  const int64_t left = (images ? 0 : position % plan.pitch) * s.stride_w - s.pad_left;
-  const int64_t bottom = top + (s.kernel_h - 1) * s.dilation_h;
-  const int64_t right = left + (s.kernel_w - 1) * s.dilation_w;
-  if (top >= 0 && left >= 0 && bottom < plan.height && right < plan.width) return;
-  for (int64_t ky = 0; ky < s.kernel_h; ++ky) {
-    const int64_t y = top + ky * s.dilation_h;
-    for (int64_t kx = 0; kx < s.kernel_w; ++kx) {
-      const int64_t x = left + kx * s.dilation_w;
-      if (y >= 0 && y < plan.height && x >= 0 && x < plan.width) continue;
-      AddTap(s, header, ky * s.kernel_w + kx, sums);
-    }
-  }
+// The outputs along one axis, of `count`, whose `kernel` taps stay within `size` pixels.
+void FindInside(int64_t size, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad,
+                int64_t count, int64_t* begin, int64_t* end) {
+  const int64_t last_start = size - 1 - (kernel - 1) * dilation + pad;  // in the padded image
+  *begin = (pad + stride - 1) / stride;
+  *end = last_start < 0 ? 0 : std::min(count, last_start / stride + 1);
 }
 
 }  // namespace
@@ -147,13 +132,35 @@ void Pack(const Shape& s, const uint32_t* words, uint8_t* packed) {
   }
 }
 
-bool NeedsCorrection(const Shape& s) {
-  return s.pad_value == 0 && (s.pad_top | s.pad_left | s.pad_bottom | s.pad_right) != 0;
+Interior FindInterior(const Shape& s, const Plan& plan) {
+  const bool borders = s.pad_top != 0 || s.pad_left != 0 || s.pad_bottom != 0 || s.pad_right != 0;
+  if (s.pad_value != 0 || !borders) return {0, INT64_MAX, 0, INT64_MAX};
+  Interior interior;
+  FindInside(plan.height, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, plan.out_h,
+             &interior.line_begin, &interior.line_end);
+  FindInside(plan.width, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, plan.out_w,
+             &interior.column_begin, &interior.column_end);
+  // Images side by side have their one output in common.
+  if (plan.out_h * plan.out_w == 1 && interior.Holds(0, 0)) return {0, INT64_MAX, 0, INT64_MAX};
+  return interior;
 }
 
-void SumsFromCounts(const Block& b, const int32_t* header, int64_t position, int32_t* raw) {
-  for (int64_t i = 0; i < Sums(*b.shape) * kStrip; ++i) raw[i] = header[i] - 2 * raw[i];
-  if (NeedsCorrection(*b.shape)) AddOutsideTaps(b, header, position, raw);
+void AddOutsideTaps(const Block& b, const int32_t* header, int64_t line, int64_t column,
+                    int32_t* sums) {
+  const Shape& s = *b.shape;
+  const bool images = b.plan->out_h * b.plan->out_w == 1;
+  const int64_t top = (images ? 0 : line) * s.stride_h - s.pad_top;
+  const int64_t left = (images ? 0 : column) * s.stride_w - s.pad_left;
+  const int64_t lanes = Sums(s) * kStrip;
+  for (int64_t ky = 0; ky < s.kernel_h; ++ky) {
+    const int64_t y = top + ky * s.dilation_h;
+    for (int64_t kx = 0; kx < s.kernel_w; ++kx) {
+      const int64_t x = left + kx * s.dilation_w;
+      if (y >= 0 && y < b.plan->height && x >= 0 && x < b.plan->width) continue;
+      const int32_t* tap_sums = header + (1 + ky * s.kernel_w + kx) * lanes;
+      for (int64_t i = 0; i < lanes; ++i) sums[i] += tap_sums[i];
+    }
+  }
 }
 
 #define BNN_INSTANTIATE(Format)                                                 \

@@ -60,11 +60,20 @@ template <typename Format>
 void Pack(const Shape& s, const uint32_t* words, uint8_t* packed);
 size_t NoScratch(const Shape& s);
 
-// Turns counts raw[sums][kStrip] of one position into sums of x*code, in place.
-void SumsFromCounts(const Block& b, const int32_t* header, int64_t position, int32_t* raw);
+// The positions whose taps all lie inside the image, or every position where no sum must be added
+// back because pad_value is a code.
+struct Interior {
+  int64_t line_begin, line_end, column_begin, column_end;
 
-// Tells whether positions may touch pixels outside the image whose sums must be added back.
-bool NeedsCorrection(const Shape& s);
+  bool Holds(int64_t line, int64_t column) const {
+    return line >= line_begin && line < line_end && column >= column_begin && column < column_end;
+  }
+};
+Interior FindInterior(const Shape& s, const Plan& plan);
+
+// Adds back, for one position that is not interior, what its taps outside the image took away.
+void AddOutsideTaps(const Block& b, const int32_t* header, int64_t line, int64_t column,
+                    int32_t* sums);
 
 static inline int64_t Sums(const Shape& s) { return s.codes == Codes::kTernary ? 2 : 1; }
 

@@ -55,6 +55,7 @@ using Normal = typename Ours<T>::Type;
   static_assert(std::is_same_v<Normal<decltype(OrtApi::name)>, Normal<result (*)(__VA_ARGS__)>>, \
                 "signature of " #name);
 #include "ort/slots.inc"
+#include "runner/slots.inc"
 #undef BNN_ORT_SLOT
 
 static_assert(offsetof(OrtApiBase, GetApi) == offsetof(bnn::ort::ApiBase, GetApi));

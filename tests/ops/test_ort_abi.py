@@ -43,7 +43,8 @@ def test_every_slot_field_and_enumeration_equals_onnxruntimes_own(header):
     ],
 )
 def test_the_check_notices_a_wrong_slot(header, tmp_path, old, new, message):
-    shutil.copytree(ROOT / "custom_ops" / "ort", tmp_path / "ort")
+    for folder in ("ort", "runner"):
+        shutil.copytree(ROOT / "custom_ops" / folder, tmp_path / folder)
     slots = tmp_path / "ort" / "slots.inc"
     slots.write_text(slots.read_text().replace(old, new))
 

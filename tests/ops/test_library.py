@@ -1,0 +1,119 @@
+"""The library as a whole: what it exports, which kernels it chooses and says it chose."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+from bnndeploy.runtime import get_library_path
+from bnndeploy.runtime.library import kernel_report
+
+KERNELS = kernel_report()["kernels"]
+LADDERS = [["scalar", "avx2", "avx512bw", "avx512vpopcnt", "amx"], ["scalar", "neon", "neondot"]]
+ONE = np.ones(1, np.float32)
+WORD = np.zeros((1, 1), np.uint32)
+EPILOGUE = [ONE] * 6
+# kernel -> a node that needs it
+NODES = {
+    "sign": ("Sign", [ONE], {}),
+    "ternary": ("Ternary", [np.ones((1, 1), np.float32), ONE], {}),
+    "pack_bits": ("PackBits", [np.ones((1, 1), np.float32), ONE, ONE], {}),
+    "unpack_bits": ("UnpackBits", [WORD], {"channels": 1}),
+    "max_pool_bits": (
+        "MaxPoolBits",
+        [np.zeros((1, 1, 1, 1), np.uint32), np.zeros(1, np.uint32)],
+        {"kernel_shape": [1, 1], "strides": [1, 1], "pads": [0, 0, 0, 0]},
+    ),
+    "product_bits": ("XnorGemm", [WORD, WORD, *EPILOGUE], {"k": 1, "acc_min": 0.0}),
+    "product_float": (
+        "XnorGemm",
+        [np.ones((1, 1), np.float32), WORD, *EPILOGUE],
+        {"k": 1, "acc_min": 0.0},
+    ),
+}
+
+
+def rung(variant):
+    """Returns the instruction set of a variant: products name the type of X too (bits_avx2)."""
+    return variant.removeprefix("bits_").removeprefix("float_")
+
+
+def created(kernel):
+    return kernel_report()["kernels"][kernel]["created"]
+
+
+def test_exports_the_two_entry_points_and_nothing_else():
+    nm = shutil.which("nm")
+    if nm is None:
+        pytest.skip("nm is not installed")
+    found = subprocess.run(
+        [nm, "-D", "--defined-only", str(get_library_path())],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    symbols = {line.split()[-1].split("@")[0] for line in found.stdout.splitlines()}
+    assert symbols == {"RegisterCustomOps", "BnnDeployKernels"}
+
+
+def test_every_kernel_has_a_portable_variant_listed_last():
+    assert set(KERNELS) == set(NODES)
+    for kernel in KERNELS.values():
+        assert rung(kernel["variants"][-1]) == "scalar"
+
+
+def test_the_report_names_the_machine_and_the_cap(monkeypatch):
+    machine = kernel_report()["isa"]
+    assert "scalar" in machine["supported"]
+    assert machine["allowed"] == machine["supported"]
+
+    monkeypatch.setenv("BNNDEPLOY_ISA", "scalar")
+
+    assert kernel_report()["isa"] == machine | {"allowed": ["scalar"], "cap": "scalar"}
+
+
+@pytest.mark.parametrize("kernel", NODES)
+def test_the_best_variant_below_the_cap_is_created(run_op, isa, kernel):
+    below = next(ladder[: ladder.index(isa) + 1] for ladder in LADDERS if isa in ladder)
+    before = created(kernel)
+    op_type, inputs, attributes = NODES[kernel]
+
+    run_op(op_type, inputs, **attributes)
+
+    variants = KERNELS[kernel]["variants"]
+    new = [name for name, count in created(kernel).items() if count != before.get(name, 0)]
+    assert new == [kernel_report()["kernels"][kernel]["chosen"]]
+    assert rung(new[0]) in below
+    best = max((below.index(rung(v)) for v in variants if rung(v) in below), default=0)
+    assert rung(new[0]) == below[best]
+
+
+def test_a_cap_of_another_architecture_leaves_portable_code(monkeypatch):
+    other = "neon" if "neon" not in kernel_report()["isa"]["supported"] else "avx2"
+    monkeypatch.setenv("BNNDEPLOY_ISA", other)
+
+    assert kernel_report()["isa"]["allowed"] == ["scalar"]
+
+
+def test_a_cap_above_the_machine_changes_nothing(monkeypatch):
+    machine = kernel_report()["isa"]["supported"]
+    top = LADDERS[1 if "neon" in machine else 0][-1]
+    monkeypatch.setenv("BNNDEPLOY_ISA", top)
+
+    assert kernel_report()["isa"]["allowed"] == machine
+
+
+def test_plain_onnxruntime_runs_the_ops_and_sessions_may_coexist(make_model):
+    model, feeds = make_model("Sign", [np.array([-2.0, 0.0, 3.0], np.float32)], {})
+    sessions = []
+    for _ in range(3):
+        options = ort.SessionOptions()
+        options.register_custom_ops_library(str(get_library_path()))
+        sessions.append(ort.InferenceSession(model, options, providers=["CPUExecutionProvider"]))
+        sessions = sessions[-2:]
+
+        for session in sessions:
+            np.testing.assert_array_equal(session.run(None, feeds)[0], [-1, 1, 1])

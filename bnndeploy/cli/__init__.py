@@ -7,7 +7,18 @@ from typing import NoReturn
 
 import typer
 
-from bnndeploy.cli import bench, doctor, export, inspect_model, predict, serve, train, verify_parity
+from bnndeploy.cli import (
+    bench,
+    bundle,
+    doctor,
+    export,
+    inspect_model,
+    models,
+    predict,
+    serve,
+    train,
+    verify_parity,
+)
 from bnndeploy.cli._extras import explain
 from bnndeploy.errors import BnnDeployError
 
@@ -28,6 +39,8 @@ for command in (
     serve.serve,
     predict.predict,
     inspect_model.inspect,
+    bundle.bundle,
+    models.models,
     doctor.doctor,
 ):
     app.command()(command)

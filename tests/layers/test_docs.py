@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-PAGES = ["quantizers", "layers", "migration"]
+PAGES = ["quantizers", "layers", "migration", "networks"]
 
 
 @pytest.mark.parametrize("page", PAGES)

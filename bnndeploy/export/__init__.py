@@ -2,6 +2,7 @@
 
 from bnndeploy.export.expand import expand
 from bnndeploy.export.exporter import FORMS, export_model, export_run
+from bnndeploy.export.int8 import quantize_int8
 from bnndeploy.export.report import ExportReport
 
-__all__ = ["FORMS", "ExportReport", "expand", "export_model", "export_run"]
+__all__ = ["FORMS", "ExportReport", "expand", "export_model", "export_run", "quantize_int8"]

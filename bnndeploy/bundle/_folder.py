@@ -40,6 +40,14 @@ def copy_file(source: Path, target: Path) -> None:
     shutil.copymode(source, target)
 
 
+def copy_model(source: Path, target: Path) -> None:
+    """Copies a model, and the weights that a very large one has in a file beside it."""
+    copy_file(source, target)
+    weights = source.with_name(f"{source.name}.data")
+    if weights.is_file():
+        copy_file(weights, target.with_name(weights.name))  # the model refers to it by this name
+
+
 def sha256(path: Path) -> str:
     """Returns the hash of a file, as ``sha256sum`` prints it."""
     with path.open("rb") as stream:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from pathlib import Path, PurePosixPath
 
-from bnndeploy.bundle._folder import copy_file, new_folder
+from bnndeploy.bundle._folder import copy_file, copy_model, new_folder
 from bnndeploy.errors import ExportError
 from bnndeploy.runtime import InferenceSession, get_library_path
 from bnndeploy.runtime.providers import CPU
@@ -67,7 +67,7 @@ def write_triton_repository(
     labels = _labels(session.read_metadata().classes, signature)
     with new_folder(output, force) as folder:
         home = folder / name
-        copy_file(model, home / _VERSION / "model.onnx")
+        copy_model(model, home / _VERSION / "model.onnx")
         copy_file(library, home / library.name)
         if labels:
             (home / _LABELS).write_text("".join(f"{label}\n" for label in labels), "utf-8")

@@ -48,15 +48,15 @@ class Classifier:
             )
         self.input_name: str = inputs[0].name
         self.output_name: str = session.get_outputs()[0].name
-        self._row_shape = _row_shape(inputs[0].shape, self.spec)
+        self.row_shape = _row_shape(inputs[0].shape, self.spec)
 
     def load(self, path: Path, *, invert: bool = False) -> Float:
         """Returns an image or ``.npy`` file as one row of the model's input."""
-        return load_input(path, self.spec, invert=invert).reshape(self._row_shape)
+        return load_input(path, self.spec, invert=invert).reshape(self.row_shape)
 
     def decode(self, data: bytes, *, name: str, invert: bool = False) -> Float:
         """Returns an encoded image as one row of the model's input."""
-        return decode_image(data, self.spec, name=name, invert=invert).reshape(self._row_shape)
+        return decode_image(data, self.spec, name=name, invert=invert).reshape(self.row_shape)
 
     def rank(self, logits: NDArray[np.floating], top: int) -> list[Guess]:
         """Returns the most probable classes of one row of logits, best first (softmax).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -89,12 +90,8 @@ def _measure(
     inputs: dict[str, np.ndarray],
     seconds: float,
 ) -> list[BenchRow]:
-    def call(session: InferenceSession) -> object:
-        return session.run(None, inputs)
-
-    timings = interleave(
-        {form: lambda s=session: call(s) for form, session in sessions.items()}, seconds
-    )
+    calls = {form: partial(session.run, None, inputs) for form, session in sessions.items()}
+    timings = interleave(calls, seconds)
     packed = timings["packed"].p50
     return [BenchRow(form, batch, t, t.p50 / packed) for form, t in timings.items()]
 

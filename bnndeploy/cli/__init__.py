@@ -10,6 +10,7 @@ import typer
 from bnndeploy.cli import (
     bench,
     bundle,
+    demo,
     doctor,
     export,
     inspect_model,
@@ -32,6 +33,7 @@ app = typer.Typer(
 
 # In the order in which --help lists them; a file and its one command share their name.
 for command in (
+    demo.demo,
     train.train,
     export.export,
     verify_parity.verify_parity,

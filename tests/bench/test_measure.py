@@ -1,5 +1,7 @@
 """The interleaved timer."""
 
+import itertools
+
 from bnndeploy.bench import interleave
 
 
@@ -21,6 +23,6 @@ def test_contenders_take_turns_rather_than_running_one_after_the_other():
     order = []
 
     interleave({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, seconds=0.05)
-    changes = sum(before != after for before, after in zip(order, order[1:], strict=False))
+    changes = sum(before != after for before, after in itertools.pairwise(order))
 
     assert changes >= 3

@@ -6,6 +6,7 @@ from torch import nn
 
 from bnndeploy import networks
 from bnndeploy.errors import RecipeError
+from bnndeploy.layers import quantize
 from bnndeploy.training.data import Dataset
 from bnndeploy.training.recipe import Recipe
 
@@ -28,4 +29,9 @@ def build_module(recipe: Recipe, dataset: Dataset) -> nn.Module:
             f"the classes of {dataset.name}"
         )
     module = networks.build(name, **{k: v for k, v in fitting.items() if k in known} | given)
-    return module
+    table = recipe.quantize
+    if not table.layers:
+        return module
+    return quantize(
+        module, table.layers, keep_first_and_last=table.keep_first_and_last, report=None
+    )

@@ -20,6 +20,7 @@ SMALL = {
     "reactnet-a": {"input_shape": (3, 32, 32)},
     "real-to-binary-18": {"input_shape": (3, 16, 16)},
     "resnet-binary": {"input_shape": (3, 8, 8), "depth": 20, "inflate": 1},
+    "torchvision": {"input_shape": (3, 32, 32), "model": "mobilenet_v3_small"},
     "ttq-lenet": {"input_shape": (1, 16, 16)},
     "ttq-resnet-20": {"input_shape": (3, 8, 8)},
     "xnor-alexnet": {"input_shape": (3, 64, 64)},

@@ -85,6 +85,13 @@ def test_unknown_networks_and_options_are_named():
         ("bnn-mlp", {"last_input": "relu"}, "got last_input 'relu', expected sign or hardtanh"),
         ("bnn-cnn", {"channels": [8]}, "got 1 channels"),
         ("bnn-cnn", {"input_shape": [1, 3, 3]}, "a 3x3 input, expected"),
+        ("torchvision", {"model": "resnet19"}, r"got model 'resnet19' \(did you mean 'resnet1"),
+        ("torchvision", {}, "option 'model' is missing; give it"),
+        (
+            "torchvision",
+            {"model": "resnet18", "input_shape": [1, 28, 28]},
+            "got 1 channels, expected 3; resnet18 reads colour images",
+        ),
         ("ttq-lenet", {"input_shape": [1, 8, 8]}, "8x8 with padding 0.*use padding=2"),
     ],
 )

@@ -33,7 +33,7 @@ async def read_body(request: Request, limit: int, timeout: float) -> bytes:
         raise RequestError(
             415, f"Content-Encoding: got {encoding[:40]!r}, expected gzip, deflate or none"
         )
-    return await asyncio.to_thread(_decompress, body, limit)
+    return await asyncio.to_thread(decompress, body, limit)
 
 
 async def _read(request: Request, limit: int) -> bytes:
@@ -50,8 +50,12 @@ async def _read(request: Request, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def _decompress(body: bytes, limit: int) -> bytes:
-    """Stops at the limit: a small body can unpack to gigabytes."""
+def decompress(body: bytes, limit: int) -> bytes:
+    """Unpacks gzip or zlib data, and stops at the limit: a small body can unpack to gigabytes.
+
+    Raises:
+        RequestError: With status 413 beyond ``limit`` bytes, 400 for damaged data.
+    """
     decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
     try:
         data = decoder.decompress(body, limit + 1)

@@ -1,5 +1,6 @@
 """Loading, unloading and following model files while they are served."""
 
+import asyncio
 import threading
 import time
 
@@ -9,7 +10,11 @@ import toy_models
 from service_helpers import digits, tensor
 
 from bnndeploy.errors import ModelFileError
+from bnndeploy.runtime import InferenceSession
+from bnndeploy.service.metrics import Metrics
 from bnndeploy.service.model_files import find_models
+from bnndeploy.service.served_model import ServedModel
+from bnndeploy.service.settings import Settings
 
 
 def wait_until(condition):
@@ -58,6 +63,7 @@ def test_a_changed_file_takes_over_while_requests_go_on(triton, connect, start_s
     models = [toy_models.classifier(seed=seed) for seed in (1, 2)]
     toy_models.write_version(tmp_path, "digits", 1, models[0][0])
     server = start_server(tmp_path)
+    old = server.repository.find("digits")
     x = digits(2)
     expected = [x.reshape(2, 64) @ weight for _, weight in models]
     answers, stop = [], threading.Event()
@@ -75,6 +81,7 @@ def test_a_changed_file_takes_over_while_requests_go_on(triton, connect, start_s
     stop.set()
     thread.join()
 
+    wait_until(old._batcher._task.done)  # and is not kept
     is_new = [bool(np.allclose(got, expected[1], atol=1e-4)) for got in answers]
     first_new = is_new.index(True)
     assert not any(is_new[:first_new])
@@ -156,6 +163,21 @@ def test_loading_takes_no_configuration(triton, connect, start_server, repositor
 
     with pytest.raises(triton.InferenceServerException, match="loading takes no parameters"):
         client.load_model("digits", config="{}")
+
+
+def test_a_model_stays_open_while_a_request_holds_it():
+    async def main():
+        session = InferenceSession(toy_models.identity(), portable=True)
+        model = ServedModel("same", 1, session, Settings(), Metrics())
+        x = np.ones((1, 4), np.float32)
+        with model.in_use():  # a request whose body is still being decoded
+            closing = asyncio.create_task(model.close())
+            await asyncio.sleep(0.05)
+            assert not closing.done()
+            np.testing.assert_array_equal((await model.run({"x": x}))[0], x)
+        await asyncio.wait_for(closing, 10)
+
+    asyncio.run(main())
 
 
 def test_a_request_under_way_is_answered_by_the_model_that_was_unloaded(

@@ -183,6 +183,7 @@ def test_health_and_descriptions(triton, connect, server):
         ("digits", "9", "x", digits(1), "FP32", "model digits version 9: is unknown"),
         ("digits", "", "y", digits(1), "FP32", r"got inputs \['y'\], expected \['x'\]"),
         ("digits", "", "x", digits(1)[0], "FP32", r"FP32 \[1, 8, 8\], expected FP32 \[-1, 1, 8, 8"),
+        ("digits", "", "x", digits(1)[..., :7], "FP32", r"got FP32 \[1, 1, 8, 7\], expected FP32"),
         ("digits", "", "x", digits(1).astype(np.float64), "FP64", "got FP64 .* expected FP32"),
     ],
 )

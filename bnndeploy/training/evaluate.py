@@ -17,11 +17,16 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Scores:
-    """Mean loss and share of right answers; ``predictions`` are labels int64 [N]."""
+    """Mean loss and shares of right answers.
+
+    ``predictions`` are labels, int64 [N]; ``confidences`` their softmax, float32 [N].
+    """
 
     loss: float
     accuracy: float
+    top5: float
     predictions: Tensor
+    confidences: Tensor
 
 
 @contextmanager
@@ -43,14 +48,23 @@ def evaluate(module: nn.Module, split: Split, loss: Loss, batch: int = BATCH) ->
     sign downstream would flip.
     """
     device = next(module.parameters()).device
-    total, predictions = 0.0, []
+    total, in_top5 = 0.0, 0
+    predictions, confidences = [], []
     with evaluating(module), torch.autocast(device.type, enabled=False):
         for start in range(0, len(split), batch):
             index = torch.arange(start, min(start + batch, len(split)))
             labels = split.labels[index].to(device)
             logits = module(split.batch(index).to(device)).float()
             total += float(loss(logits, labels)) * len(index)
+            best = logits.topk(min(5, logits.shape[1])).indices
+            in_top5 += int((best == labels.unsqueeze(1)).sum())
             predictions.append(logits.argmax(1).cpu())
+            confidences.append(logits.softmax(1).amax(1).cpu())
     answers = torch.cat(predictions)
-    accuracy = float((answers == split.labels).double().mean())
-    return Scores(total / len(split), accuracy, answers)
+    return Scores(
+        loss=total / len(split),
+        accuracy=float((answers == split.labels).double().mean()),
+        top5=in_top5 / len(split),
+        predictions=answers,
+        confidences=torch.cat(confidences),
+    )

@@ -9,12 +9,15 @@ from typing import Any
 import torch
 from torch import nn
 
+from bnndeploy.errors import RecipeError
 from bnndeploy.layers import QuantLayer
 from bnndeploy.quantizers import Quantizer
 from bnndeploy.registry import Registry
+from bnndeploy.training.bop import Bop
+from bnndeploy.training.case_optimizer import CaseOptimizer
 from bnndeploy.training.recipe import TrainTable
 
-_REGISTRY: Registry[torch.optim.Optimizer] = Registry("optimizer")
+_REGISTRY: Registry[CaseOptimizer] = Registry("optimizer")
 names = _REGISTRY.names
 
 
@@ -56,19 +59,13 @@ def parameter_kinds(module: nn.Module) -> ParameterKinds:
     return kinds
 
 
-def build(module: nn.Module, table: TrainTable) -> torch.optim.Optimizer:
+def build(module: nn.Module, table: TrainTable) -> CaseOptimizer:
     """Builds the optimizer of a recipe, once for the whole run.
 
     Raises:
-        RecipeError: If the optimizer is unknown.
+        RecipeError: If the optimizer is unknown, or has nothing to optimize.
     """
-    return _REGISTRY.builder(table.optimizer)(parameter_kinds(module), table)
-
-
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Sets the rate of every group."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate
+    return _REGISTRY.builder(table.optimizer)(module, table)
 
 
 def groups(kinds: ParameterKinds, table: TrainTable) -> list[dict[str, Any]]:
@@ -90,15 +87,44 @@ def _trainable(module: nn.Module) -> Iterator[nn.Parameter]:
 
 # fused: one pass over the parameters instead of a dozen, the same numbers from run to run.
 @_REGISTRY.register("adam")
-def _adam(kinds: ParameterKinds, table: TrainTable) -> torch.optim.Optimizer:
-    return torch.optim.Adam(groups(kinds, table), lr=table.lr, fused=True)
+def _adam(module: nn.Module, table: TrainTable) -> CaseOptimizer:
+    found = groups(parameter_kinds(module), table)
+    return CaseOptimizer([torch.optim.Adam(found, lr=table.lr, fused=True)])
 
 
 @_REGISTRY.register("adamw")
-def _adamw(kinds: ParameterKinds, table: TrainTable) -> torch.optim.Optimizer:
-    return torch.optim.AdamW(groups(kinds, table), lr=table.lr, fused=True)
+def _adamw(module: nn.Module, table: TrainTable) -> CaseOptimizer:
+    found = groups(parameter_kinds(module), table)
+    return CaseOptimizer([torch.optim.AdamW(found, lr=table.lr, fused=True)])
 
 
 @_REGISTRY.register("sgd")
-def _sgd(kinds: ParameterKinds, table: TrainTable) -> torch.optim.Optimizer:
-    return torch.optim.SGD(groups(kinds, table), lr=table.lr, momentum=table.momentum)
+def _sgd(module: nn.Module, table: TrainTable) -> CaseOptimizer:
+    found = groups(parameter_kinds(module), table)
+    return CaseOptimizer([torch.optim.SGD(found, lr=table.lr, momentum=table.momentum)])
+
+
+@_REGISTRY.register("bop")
+def _bop(module: nn.Module, table: TrainTable) -> CaseOptimizer:
+    """Bop flips the binary weights, Adam moves everything else."""
+    binary = [
+        layer.weight
+        for layer in module.modules()
+        if isinstance(layer, QuantLayer)
+        and layer.weight_quantizer is not None
+        and layer.weight_quantizer.bits == 1
+    ]
+    if not binary:
+        raise RecipeError(
+            "optimizer 'bop': got a network without binary weights, expected some; use adam"
+        )
+    kinds = parameter_kinds(module)
+    flipped = {id(weight) for weight in binary}
+    kinds.latents[:] = [weight for weight in kinds.latents if id(weight) not in flipped]
+    rest = groups(kinds, table)
+    optimizers: list[torch.optim.Optimizer] = [
+        Bop(binary, lr=table.bop.gamma, threshold=table.bop.threshold)
+    ]
+    if rest:
+        optimizers.append(torch.optim.Adam(rest, lr=table.lr, fused=True))
+    return CaseOptimizer(optimizers)

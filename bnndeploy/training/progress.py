@@ -41,7 +41,7 @@ class ProgressBar(Listener):
             self._task, completed=step, description=f"loss {loss:.4f}{self._accuracy}"
         )
 
-    def epoch(self, row: dict[str, Any]) -> None:
+    def epoch(self, row: dict[str, Any], layers: list[dict[str, Any]]) -> None:
         self._accuracy = f"  validation {100 * row['validation_accuracy']:.2f} %"
 
     def stop(self) -> None:

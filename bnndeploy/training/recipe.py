@@ -58,11 +58,13 @@ class DataTable:
 
 @dataclass(frozen=True)
 class BopTable:
-    """[train.bop]: the flip rule of the Bop optimizer (``training/bop.py``)."""
+    """[train.bop]: the flip rule of the Bop optimizer (``training/bop.py``).
 
-    threshold: float = 1e-7
-    gamma: float = 1e-3
-    final_gamma: float = 0.0
+    ``gamma`` follows the learning-rate schedule.
+    """
+
+    threshold: float = 1e-8
+    gamma: float = 1e-4
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from bnndeploy.errors import CheckpointError, RecipeError
 from bnndeploy.layers import clip_latents
 from bnndeploy.quantizers import set_progress
-from bnndeploy.training import curves, data, losses, optimizers, schedules
-from bnndeploy.training._seeds import generator_for, seed_for
+from bnndeploy.training import curves, data, distributed, losses, optimizers, schedules
+from bnndeploy.training._seeds import seed_for
+from bnndeploy.training.batches import Batches
 from bnndeploy.training.build import build_module
 from bnndeploy.training.data import DataSplits
+from bnndeploy.training.distillation import load_teacher
+from bnndeploy.training.distributed import World
+from bnndeploy.training.ema import Ema
 from bnndeploy.training.evaluate import evaluate
+from bnndeploy.training.layer_metrics import LayerMetrics
 from bnndeploy.training.listener import Listener
-from bnndeploy.training.optimizer_state import pack_optimizer, unpack_optimizer
 from bnndeploy.training.recipe import Recipe
 from bnndeploy.training.report import write_report
 from bnndeploy.training.run_folder import Row, RunFolder, save_tensors
@@ -38,28 +43,38 @@ def train(
     """Trains a recipe into a run directory and returns its report.
 
     An unfinished run of the same recipe goes on from its last checkpoint to the numbers that an
-    uninterrupted one gives; a finished one returns its report at once.
+    uninterrupted one gives; a finished one returns its report at once. Under torchrun the
+    processes share the work; the first one writes.
 
     Raises:
         RecipeError: If the recipe names or combines something wrong.
         DataError: If the data set cannot be used.
         CheckpointError: If the directory holds something else, or the run cannot go on.
     """
-    listener = listener or Listener()
+    world = distributed.join()
+    listener = listener if listener is not None and world.is_main else Listener()
     dataset = data.get(recipe.data)
+    if download and not world.is_main:
+        world.barrier()  # the main process fetches the files
+    splits = data.load(recipe.data, data_root, download=download and world.is_main)
+    if download and world.is_main:
+        world.barrier()
     torch.manual_seed(seed_for(recipe.train.seed, "weights"))
     module = build_module(recipe, dataset)
-    splits = data.load(recipe.data, data_root, download=download)
     folder = RunFolder(out)
-    folder.open(recipe)
     try:
+        if world.is_main:
+            folder.open(recipe)
+        world.barrier()
         finished = folder.read_json("report.json")
+        world.barrier()
         if finished is not None:
             return finished
-        return Trainer(recipe, module, splits, folder, listener).fit()
+        return Trainer(recipe, module, splits, folder, listener, world).fit()
     finally:
         listener.stop()
         folder.close()
+        world.leave()
 
 
 class Trainer:
@@ -75,164 +90,205 @@ class Trainer:
         module: nn.Module,
         splits: DataSplits,
         folder: RunFolder,
-        listener: Listener,
+        listener: Listener | None = None,
+        world: World | None = None,
     ) -> None:
         table = recipe.train
         self.recipe, self.table, self.splits = recipe, table, splits
-        self.folder, self.listener = folder, listener
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.folder, self.listener = folder, listener or Listener()
+        self.world = world or World()
+        self.device = self.world.device
         self.module = module.to(self.device)
-        self.steps_per_epoch = len(splits.train) // table.batch
-        if self.steps_per_epoch == 0:
-            raise RecipeError(
-                f"train.batch: got {table.batch}, expected at most the {len(splits.train)} "
-                "training images"
-            )
-        if table.batch % table.accumulate:
-            raise RecipeError(
-                f"train.accumulate: got {table.accumulate}, expected a divisor of the batch "
-                f"of {table.batch}"
-            )
-        self.total_steps = table.epochs * self.steps_per_epoch
+        self.batches = Batches(splits.train, table, self.world)
+        self.total_steps = table.epochs * self.batches.per_epoch
         self.loss = losses.build(table)
-        self.rate = schedules.learning_rate(table, self.steps_per_epoch)
+        self.rate = schedules.learning_rate(table, self.batches.per_epoch)
         self.optimizer = optimizers.build(self.module, table)
+        self.teacher = load_teacher(table.teacher, splits.classes, splits.input_spec)
+        if self.teacher is not None:
+            self.teacher.module.to(self.device)
+        self.ema = Ema(self.module, table.ema) if table.ema else None
+        self.layers = LayerMetrics(self.module)
+        self.parallel = self.module if self.world.size == 1 else _parallel(self.module, self.device)
         self.step = 0
         self.seconds = 0.0
         self.best: dict[str, Any] = {"epoch": 0, "accuracy": -1.0, "loss": 0.0}
         self.rows: list[Row] = []
-        self.order_epoch = -1
-        self._reset_sums()
+        self.layer_rows: list[Row] = []
+        self.loss_sum, self.right, self.seen = 0.0, 0, 0
+
+    @property
+    def averaged(self) -> nn.Module:
+        """The network that is evaluated and kept: the moving average where there is one."""
+        return self.module if self.ema is None else self.ema.module
 
     def fit(self) -> dict[str, Any]:
         """Trains to the end, or to an early stop, and writes the report."""
         self._resume()
         self.listener.start(self.total_steps, self.step)
         started, drawn = time.perf_counter() - self.seconds, time.perf_counter()
-        for step in range(self.step, self.total_steps):
-            if self._stops_early():
-                break
-            self._train_step(step)
-            self.step = step + 1
+        while self.step < self.total_steps and not self._stops_early():
+            self.backward(self.step)
+            self.update(self.step)
+            self.step += 1
             self.seconds = time.perf_counter() - started
-            epoch_done = self.step % self.steps_per_epoch == 0
+            epoch_done = self.step % self.batches.per_epoch == 0
             if epoch_done:
                 self._end_epoch()
-                if time.perf_counter() - drawn > _CURVES_EVERY_SECONDS:
-                    curves.draw_curves(self.rows, self.folder / "curves.png")
-                    drawn = time.perf_counter()
             every = self.table.checkpoint_steps
             if epoch_done or (every and self.step % every == 0):
                 self._save()
-        curves.draw_curves(self.rows, self.folder / "curves.png")
-        return write_report(self.recipe, self.module, self.splits, self.folder, self._summary())
+            if epoch_done and time.perf_counter() - drawn > _CURVES_EVERY_SECONDS:
+                self._draw()
+                drawn = time.perf_counter()
+        self.batches.close()
+        self._draw()
+        return self._report()
 
-    def _train_step(self, step: int) -> None:
+    def backward(self, step: int) -> None:
+        """Leaves the gradients of a step in the parameters."""
         self.module.train()
-        torch.manual_seed(seed_for(self.table.seed, "step", step))
+        torch.manual_seed(seed_for(self.table.seed, "step", step, self.world.rank))
         set_progress(self.module, step / self.total_steps)
-        optimizers.set_learning_rate(self.optimizer, self.rate(step))
-        for images, labels in self._micro_batches(step):
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.table.amp):
-                logits = self.module(images)
-            logits = logits.float()
-            loss = self.loss(logits, labels)
-            (loss / self.table.accumulate).backward()  # type: ignore[no-untyped-call]
-            self._count(loss.detach(), logits.detach(), labels)
+        micro_batches = self.batches.at(step)
+        for part, (images, labels) in enumerate(micro_batches, start=1):
+            last = part == len(micro_batches)
+            if isinstance(self.parallel, DistributedDataParallel):
+                self.parallel.require_backward_grad_sync = last
+            loss = self._loss(images.to(self.device), labels.to(self.device))
+            (loss / len(micro_batches)).backward()  # type: ignore[no-untyped-call]
+
+    def update(self, step: int) -> None:
+        """Moves the parameters along the gradients: step, clip the latents, average."""
         if self.table.clip_gradient:
             nn.utils.clip_grad_norm_(self.module.parameters(), self.table.clip_gradient)
+        self.optimizer.set_rate_share(self.rate(step) / self.table.lr)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         if self.table.clip_latents:
             clip_latents(self.module)
+        if self.ema is not None:
+            self.ema.update(self.module)
         self.listener.step(step + 1, self.loss_sum / self.seen)
 
-    def _micro_batches(self, step: int) -> Iterator[tuple[Tensor, Tensor]]:
-        epoch, place = divmod(step, self.steps_per_epoch)
-        if self.order_epoch != epoch:
-            generator = generator_for(self.table.seed, "order", epoch)
-            self.order = torch.randperm(len(self.splits.train), generator=generator)
-            self.order_epoch = epoch
-        batch = self.order[place * self.table.batch :][: self.table.batch]
-        for part in range(self.table.accumulate):
-            index = batch[part :: self.table.accumulate]
-            generator = generator_for(self.table.seed, "augment", step, part)
-            images = self.splits.train.batch(index, generator)
-            yield images.to(self.device), self.splits.train.labels[index].to(self.device)
-
-    def _count(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
-        value = float(loss)
-        if value != value or value in (float("inf"), float("-inf")):
+    def _loss(self, images: Tensor, labels: Tensor) -> Tensor:
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.table.amp):
+            logits = self.parallel(images)
+        logits = logits.float()
+        loss = self.loss(logits, labels)
+        if self.teacher is not None:
+            loss = self.teacher.mix(loss, logits, images)
+        value = float(loss.detach())
+        if not math.isfinite(value):
             raise RecipeError(
                 f"training: got a loss of {value} at step {self.step + 1}, expected a number; "
                 "lower train.lr or set train.clip_gradient"
             )
         self.loss_sum += value * len(labels)
-        self.right += int((logits.argmax(1) == labels).sum())
+        self.right += int((logits.detach().argmax(1) == labels).sum())
         self.seen += len(labels)
-
-    def _reset_sums(self) -> None:
-        self.loss_sum, self.right, self.seen = 0.0, 0, 0
+        return loss
 
     def _end_epoch(self) -> None:
-        scores = evaluate(self.module, self.splits.validation, self.loss)
-        epoch = self.step // self.steps_per_epoch
+        found = (0.0, 0.0)
+        if self.world.is_main:
+            scores = evaluate(self.averaged, self.splits.validation, self.loss)
+            found = scores.loss, scores.accuracy
+        loss, accuracy = self.world.broadcast(found)
+        loss_sum, right, seen = self.world.sum([self.loss_sum, self.right, self.seen])
+        epoch = self.step // self.batches.per_epoch
         row: Row = {
             "epoch": epoch,
             "step": self.step,
             "lr": self.rate(self.step - 1),
-            "train_loss": self.loss_sum / self.seen,
-            "train_accuracy": self.right / self.seen,
-            "validation_loss": scores.loss,
-            "validation_accuracy": scores.accuracy,
+            "train_loss": loss_sum / seen,
+            "train_accuracy": right / seen,
+            "validation_loss": loss,
+            "validation_accuracy": accuracy,
         }
-        self._reset_sums()
+        self.loss_sum, self.right, self.seen = 0.0, 0, 0
         self.rows.append(row)
+        layer_rows = self.layers.rows(epoch, self.step)
+        self.layer_rows += layer_rows
         # Small validation splits tie often; the lower loss then decides.
-        if (scores.accuracy, -scores.loss) > (self.best["accuracy"], -self.best["loss"]):
-            self.best = {"epoch": epoch, "accuracy": scores.accuracy, "loss": scores.loss}
-            save_tensors(self.folder / "best.safetensors", self.module.state_dict())
-        self.folder.write_rows("metrics.csv", self.rows)
-        self.listener.epoch(row)
+        better = (accuracy, -loss) > (self.best["accuracy"], -self.best["loss"])
+        if better:
+            self.best = {"epoch": epoch, "accuracy": accuracy, "loss": loss}
+        if self.world.is_main:
+            if better:
+                save_tensors(self.folder / "best.safetensors", self.averaged.state_dict())
+            self.folder.write_rows("metrics.csv", self.rows)
+            self.folder.write_rows("layers.csv", self.layer_rows)
+            self.listener.epoch(row, layer_rows)
 
     def _stops_early(self) -> bool:
         patience = self.table.early_stop
-        epoch, place = divmod(self.step, self.steps_per_epoch)
+        epoch, place = divmod(self.step, self.batches.per_epoch)
         return bool(patience and place == 0 and epoch - self.best["epoch"] >= patience)
 
     def _save(self) -> None:
+        # The sums of the processes are added up: a resumed run gives them all to the first one.
+        sums = self.world.sum([self.loss_sum, self.right, self.seen])
+        if not self.world.is_main:
+            return
         tensors = {f"module.{k}": v for k, v in self.module.state_dict().items()}
+        if self.ema is not None:
+            tensors |= {f"ema.{k}": v for k, v in self.ema.module.state_dict().items()}
+        tensors |= self.optimizer.pack() | self.layers.pack()
         info = {
             "classes": list(self.splits.classes),
             "input_spec": self.splits.input_spec,
             "best": self.best,
-            "sums": [self.loss_sum, self.right, self.seen],
+            "sums": sums,
             "seconds": self.seconds,
         }
-        self.folder.save_last(self.step, tensors | pack_optimizer(self.optimizer), info)
+        self.folder.save_last(self.step, tensors, info)
 
     def _resume(self) -> None:
         found = self.folder.load_last()
+        self.world.barrier()  # nobody writes before everybody has read
         if found is None:
             return
         info, tensors = found
-        prefix = "module."
-        state = {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
         try:
-            self.module.load_state_dict(state)
-            unpack_optimizer(self.optimizer, tensors)
-        except (RuntimeError, KeyError) as error:
+            self.module.load_state_dict(_below("module.", tensors))
+            if self.ema is not None:
+                self.ema.module.load_state_dict(_below("ema.", tensors))
+            self.optimizer.unpack(tensors)
+            self.layers.unpack(tensors)
+        except (RuntimeError, KeyError, ValueError) as error:
+            reason = " ".join(str(error).split())
             raise CheckpointError(
-                f"run {self.folder.path}: {info['file']} does not fit the network ({error}), "
+                f"run {self.folder.path}: {info['file']} does not fit the network ({reason}), "
                 "expected a checkpoint of this recipe; train into another --out"
             ) from None
         self.step, self.best, self.seconds = info["step"], info["best"], info["seconds"]
-        self.loss_sum, self.right, self.seen = info["sums"]
+        if self.world.is_main:
+            self.loss_sum, right, seen = info["sums"]
+            self.right, self.seen = int(right), int(seen)
         self.rows = self.folder.read_rows("metrics.csv", self.step)
+        self.layer_rows = self.folder.read_rows("layers.csv", self.step)
 
-    def _summary(self) -> dict[str, Any]:
-        return {
-            "epochs": self.step // self.steps_per_epoch,
-            "best_epoch": self.best["epoch"],
-            "seconds": round(self.seconds, 3),
-        }
+    def _draw(self) -> None:
+        if self.world.is_main:
+            curves.draw_curves(self.rows, self.folder / "curves.png")
+
+    def _report(self) -> dict[str, Any]:
+        report = None
+        if self.world.is_main:
+            summary = {
+                "epochs": self.step // self.batches.per_epoch,
+                "best_epoch": self.best["epoch"],
+                "seconds": round(self.seconds, 3),
+            }
+            report = write_report(self.recipe, self.module, self.splits, self.folder, summary)
+        answer: dict[str, Any] = self.world.broadcast(report)
+        return answer
+
+
+def _parallel(module: nn.Module, device: torch.device) -> DistributedDataParallel:
+    return DistributedDataParallel(module, device_ids=[device] if device.type == "cuda" else None)
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

@@ -7,7 +7,6 @@ from torch import nn
 from bnndeploy.errors import RecipeError
 from bnndeploy.layers import QuantLinear
 from bnndeploy.training import optimizers
-from bnndeploy.training.optimizer_state import pack_optimizer, unpack_optimizer
 from bnndeploy.training.recipe import TrainTable
 
 
@@ -61,7 +60,7 @@ def test_state_survives_packing_into_tensors(name):
     second = network()
     second.load_state_dict(first.state_dict())
     resumed = optimizers.build(second, table)
-    unpack_optimizer(resumed, pack_optimizer(optimizer))
+    resumed.unpack(optimizer.pack())
 
     torch.manual_seed(1)
     resumed.zero_grad()

@@ -180,7 +180,7 @@ def test_accumulated_micro_batches_see_the_images_of_the_whole_batch(tiny, tmp_p
     ("override", "message"),
     [
         ("train.batch=5000", "train.batch: got 5000, expected at most the 1294 training images"),
-        ("train.accumulate=3", "train.accumulate: got 3, expected a divisor of the batch of 256"),
+        ("train.accumulate=3", "got 3 for 1 process.es., expected their product to divide"),
         ("model.network=bnn-mpl", "did you mean 'bnn-mlp'"),
         ("model.options.depth=3", "option 'depth' is unknown"),
         ("model.options.classes=7", "model.options.classes: got 7, expected 10"),

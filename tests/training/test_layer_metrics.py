@@ -61,4 +61,4 @@ def test_a_histogram_counts_every_latent_weight():
 
     assert set(histograms) == {"1", "2"}
     assert sum(histograms["1"]["counts"]) == 8
-    assert histograms["1"]["low"] == float(net[1].weight.min())
+    assert histograms["1"]["low"] == net[1].weight.min().item()

@@ -92,9 +92,10 @@ def gradients(of):
 
 def test_accumulated_gradients_equal_those_of_the_whole_batch(tiny, tmp_path, monkeypatch):
     # Batch-norm in eval: its statistics are those of a micro-batch otherwise.
-    monkeypatch.setattr(
-        nn.BatchNorm1d, "train", lambda self, mode=True: nn.Module.train(self, False)
-    )
+    def stay_in_eval(self, mode=True):
+        return nn.Module.train(self, False)
+
+    monkeypatch.setattr(nn.BatchNorm1d, "train", stay_in_eval)
     found = [
         gradients(trainer(tiny("data.augment=[]", f"train.accumulate={n}"), tmp_path))
         for n in (1, 4)
@@ -105,9 +106,8 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch(tiny, tmp_path, mo
 
 
 def test_gradients_are_clipped_to_the_norm(tiny, tmp_path):
-    subject = trainer(
-        tiny("train.clip_gradient=0.001", "train.optimizer=sgd", "train.momentum=0"), tmp_path
-    )
+    recipe = tiny("train.clip_gradient=0.001", "train.optimizer=sgd", "train.momentum=0")
+    subject = trainer(recipe, tmp_path)
     before = [p.detach().clone() for p in subject.module.parameters()]
 
     subject.backward(0)

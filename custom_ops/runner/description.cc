@@ -1,5 +1,6 @@
 #include "runner/description.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -49,7 +50,7 @@ Description ReadDescription(const std::string& path) {
     } else if (key == "std") {
       found.std = Numbers<float>(line);
     } else if (key == "class") {
-      found.classes.push_back(text.substr(std::string("class ").size()));
+      found.classes.push_back(text.substr(std::min(text.size(), std::string("class ").size())));
     }
   }
   if (!IsWhole(found)) {

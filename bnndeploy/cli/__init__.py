@@ -10,6 +10,7 @@ import typer
 from bnndeploy.cli import (
     bench,
     bundle,
+    data,
     demo,
     doctor,
     export,
@@ -43,6 +44,7 @@ for command in (
     inspect_model.inspect,
     bundle.bundle,
     models.models,
+    data.data,
     doctor.doctor,
 ):
     app.command()(command)

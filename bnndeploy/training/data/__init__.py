@@ -16,6 +16,7 @@ from bnndeploy.training.data._base import (
     get,
     names,
     register,
+    registered,
 )
 from bnndeploy.training.data.cifar import Cifar10, Cifar100
 from bnndeploy.training.data.digits import Digits
@@ -44,6 +45,7 @@ __all__ = [
     "load",
     "names",
     "register",
+    "registered",
 ]
 
 

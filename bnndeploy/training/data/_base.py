@@ -156,6 +156,12 @@ register = _REGISTRY.register
 names = _REGISTRY.names
 
 
+def registered() -> dict[str, type[Dataset]]:
+    """Returns the registered data sets by name."""
+    classes = {name: _REGISTRY.builder(name) for name in names()}
+    return {name: cls for name, cls in classes.items() if isinstance(cls, type)}
+
+
 def get(table: DataTable) -> Dataset:
     """Returns the data set that a recipe names, without reading its files.
 

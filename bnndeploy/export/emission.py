@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,7 +54,7 @@ def emit(
     """
     if dynamic_shapes is None:
         inputs = [_at_least_two(x) for x in inputs]
-        dynamic_shapes = tuple({0: torch.export.Dim.DYNAMIC} if x.ndim else None for x in inputs)
+        dynamic_shapes = _dynamic_batch(module, inputs)
     with _running_module(module) as running, torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -84,6 +85,16 @@ def emit(
 def _at_least_two(x: Tensor) -> Tensor:
     """Repeats a batch of one: torch.export takes a size of 1 for a constant."""
     return x.repeat(2, *(1,) * (x.ndim - 1)) if x.ndim and x.shape[0] == 1 else x
+
+
+def _dynamic_batch(module: nn.Module, inputs: Sequence[Tensor]) -> tuple[Any, ...]:
+    """Makes axis 0 of every input dynamic; torch.export wants the inputs of *args in a tuple."""
+    axes = [{0: torch.export.Dim.DYNAMIC} if x.ndim else None for x in inputs]
+    kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        return tuple(axes)
+    named = kinds.index(inspect.Parameter.VAR_POSITIONAL)
+    return (*axes[:named], tuple(axes[named:]))
 
 
 @contextmanager

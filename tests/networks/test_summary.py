@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from bnndeploy import networks
+from bnndeploy import networks, quantizers
 from bnndeploy.errors import RecipeError
 from bnndeploy.layers import QuantConv2d, QuantLinear
 from bnndeploy.networks.summary import Counts, summary
@@ -78,6 +78,20 @@ def test_ternary_weights_take_two_bits_and_their_scales_are_floats():
         ternary_macs=5 * 9 * 33 * 6 * 6,
         packed_bytes=2 * 5 * 9 * 2 * 4 + 2 * 4,
     )
+
+
+WEIGHT_QUANTIZERS = [name for name in quantizers.names() if name != "no_op"]
+
+
+@pytest.mark.parametrize("name", WEIGHT_QUANTIZERS)
+def test_every_weight_quantizer_can_be_counted(name):
+    counts = rows(QuantLinear(8, 4, bias=False, weight_quantizer=name), (8,))[""].counts
+    quantizer = quantizers.get(name)
+
+    assert counts.macs == 32
+    own = sum(parameter.numel() for parameter in quantizer.parameters())
+    assert counts.parameters == 32 + own
+    assert (counts.binary_parameters == 32) == (quantizer.bits == 1)
 
 
 def test_real_inputs_times_binary_weights_are_float_macs():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ class Model:
         whole = self.proto.graph
         sources = given | {v.name: v for v in whole.input if v.name not in given}
         graph = helper.make_graph(
-            [self.nodes[index] for index in sorted(wanted)],
+            [_without_outputs(self.nodes[index], given) for index in sorted(wanted)],
             whole.name or "part",
             [value for name, value in sources.items() if name in reached],
             list(outputs),
@@ -91,6 +91,16 @@ class Model:
             opset_imports=self.proto.opset_import,
             functions=self.proto.functions if functions else [],
         )
+
+
+def _without_outputs(node: NodeProto, given: Collection[str]) -> NodeProto:
+    """Returns the node with other names for those of its outputs that are given as inputs."""
+    if not any(name in given for name in node.output):
+        return node
+    changed = NodeProto()
+    changed.CopyFrom(node)
+    changed.output[:] = [f"{n}.computed" if n in given else n for n in node.output]
+    return changed
 
 
 def is_ours(node: NodeProto) -> bool:

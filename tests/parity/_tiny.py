@@ -141,7 +141,11 @@ def packed_model(net):
             "second.bits": {"module": "second", "kind": "bits", "channels": WIDE},
         },
         "weights_sha256": weights_sha256(model),
-        "sample": {"seed": 7, "inputs": described, "outputs": [encode(outputs, "logits")]},
+        "sample": {
+            "seed": 7,
+            "inputs": described,
+            "outputs": [{"name": "logits", **encode(outputs)}],
+        },
     }
     set_metadata(model, metadata)
     attach_functions(model)

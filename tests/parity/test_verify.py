@@ -14,6 +14,7 @@ from torch import nn
 
 from bnndeploy.errors import CheckpointError, ExportError, ModelFileError, ParityError
 from bnndeploy.parity import to_html, verify
+from bnndeploy.parity._model import Model, describe
 from bnndeploy.parity._variants import Variant
 from bnndeploy.runtime import InferenceSession
 from bnndeploy.runtime.library import kernel_report
@@ -307,3 +308,22 @@ def test_a_file_alone_is_verified_without_torch(packed):
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_node_whose_one_output_is_given_keeps_computing_the_other(packed):
+    node = next(n for n in packed.model.graph.node if n.name == "binary")
+    node.output[0] = "binary.values"
+    packed.save()
+    model = Model(packed.path)
+    bits = np.zeros((2, 4, 4, 2), np.uint32)
+    values = np.zeros((2, 40, 4, 4), np.float32)
+
+    part = model.part(
+        [describe("binary.bits", bits)],
+        [describe("second.bits", bits[:, :2, :2]), describe("binary.values", values)],
+    )
+
+    given = {"binary.bits": bits, "image": np.zeros((2, 1, 4, 4), np.float32)}
+    pooled, computed = InferenceSession(part.SerializeToString()).run(None, given)
+    assert not pooled.any()
+    assert computed.any()

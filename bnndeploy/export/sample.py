@@ -67,7 +67,7 @@ def name_sample(sample: Mapping[str, Any], model: onnx.ModelProto) -> dict[str, 
     ends = {"inputs": model.graph.input, "outputs": model.graph.output}
     named = {
         end: [
-            {"name": value.name, **entry} for value, entry in zip(values, sample[end], strict=True)
+            {**entry, "name": value.name} for value, entry in zip(values, sample[end], strict=True)
         ]
         for end, values in ends.items()
     }

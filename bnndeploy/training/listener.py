@@ -18,6 +18,9 @@ class Listener:
     def epoch(self, row: dict[str, Any], layers: list[dict[str, Any]]) -> None:
         """An epoch is done: its row of metrics.csv and its rows of layers.csv."""
 
+    def finding(self, text: str) -> None:
+        """Something about the network will probably spoil the training; told once."""
+
     def stop(self) -> None:
         """The run ends, well or not."""
 
@@ -39,6 +42,10 @@ class Listeners(Listener):
     def epoch(self, row: dict[str, Any], layers: list[dict[str, Any]]) -> None:
         for listener in self._listeners:
             listener.epoch(row, layers)
+
+    def finding(self, text: str) -> None:
+        for listener in self._listeners:
+            listener.finding(text)
 
     def stop(self) -> None:
         for listener in self._listeners:

@@ -44,5 +44,8 @@ class ProgressBar(Listener):
     def epoch(self, row: dict[str, Any], layers: list[dict[str, Any]]) -> None:
         self._accuracy = f"  validation {100 * row['validation_accuracy']:.2f} %"
 
+    def finding(self, text: str) -> None:
+        self._progress.console.print(f"note: {text}", style="yellow", markup=False)
+
     def stop(self) -> None:
         self._progress.stop()

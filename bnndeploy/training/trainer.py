@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from bnndeploy.errors import CheckpointError, RecipeError
-from bnndeploy.layers import clip_latents
+from bnndeploy.layers import check, clip_latents
 from bnndeploy.quantizers import set_progress
 from bnndeploy.training import curves, data, distributed, losses, optimizers, schedules
 from bnndeploy.training._seeds import seed_for
@@ -30,6 +30,7 @@ from bnndeploy.training.report import write_report
 from bnndeploy.training.run_folder import Row, RunFolder, save_tensors
 
 _CURVES_EVERY_SECONDS = 20.0
+_LOOKED_AT = 32  # images
 
 
 def train(
@@ -116,6 +117,7 @@ class Trainer:
         self.rows: list[Row] = []
         self.layer_rows: list[Row] = []
         self.loss_sum, self.right, self.seen = 0.0, 0, 0
+        self._told: set[tuple[str, str]] = set()
 
     @property
     def averaged(self) -> nn.Module:
@@ -126,6 +128,7 @@ class Trainer:
         """Trains to the end, or to an early stop, and writes the report."""
         self._resume()
         self.listener.start(self.total_steps, self.step)
+        self._look()
         started, drawn = time.perf_counter() - self.seconds, time.perf_counter()
         while self.step < self.total_steps and not self._stops_early():
             self.backward(self.step)
@@ -220,6 +223,18 @@ class Trainer:
             self.folder.write_rows("metrics.csv", self.rows)
             self.folder.write_rows("layers.csv", self.layer_rows)
             self.listener.epoch(row, layer_rows)
+            self._look()
+
+    def _look(self) -> None:
+        """Tells once what about the network will probably spoil the training."""
+        if not self.world.is_main:
+            return
+        split = self.splits.validation
+        images = split.batch(torch.arange(min(_LOOKED_AT, len(split))))
+        for finding in check(self.module, images.to(self.device)):
+            if (finding.layer, finding.advice) not in self._told:
+                self._told.add((finding.layer, finding.advice))
+                self.listener.finding(str(finding))
 
     def _stops_early(self) -> bool:
         patience = self.table.early_stop

@@ -12,7 +12,8 @@ namespace bnn {
 namespace {
 
 constexpr int64_t kLanes = 8;
-constexpr int64_t kBlock = 2 * kLanes;  // positions a step: one cache line of float32
+constexpr int kVectors = 2;
+constexpr int64_t kBlock = kVectors * kLanes;  // positions a step: one cache line of float32
 
 __m256 Load(const float* x) { return _mm256_loadu_ps(x); }
 __m256 Load(const uint16_t* x) {
@@ -35,20 +36,21 @@ void ScalarPack(const PackBitsShape& s, const uint16_t* x, uint32_t* bits, int64
 // Packs channels [first, last), at most 32, of kBlock positions into one word each.
 template <typename T>
 void PackBlock(const PackBitsShape& s, const T* x, int64_t first, int64_t last, uint32_t* words) {
-  __m256i low = _mm256_setzero_si256();
-  __m256i high = _mm256_setzero_si256();
+  __m256i sums[kVectors];
+  for (__m256i& sum : sums) sum = _mm256_setzero_si256();
   for (int64_t c = first; c < last; ++c) {
     const __m256 sign = _mm256_broadcast_ss(s.sign + c * s.sign_stride);
     const __m256 threshold = _mm256_broadcast_ss(s.threshold + c * s.threshold_stride);
     const __m256i bit = _mm256_set1_epi32(static_cast<int32_t>(1u << (c - first)));
-    const T* row = x + c * s.positions;
-    const __m256 a = _mm256_cmp_ps(_mm256_mul_ps(Load(row), sign), threshold, _CMP_GE_OQ);
-    const __m256 b = _mm256_cmp_ps(_mm256_mul_ps(Load(row + kLanes), sign), threshold, _CMP_GE_OQ);
-    low = _mm256_or_si256(low, _mm256_and_si256(_mm256_castps_si256(a), bit));
-    high = _mm256_or_si256(high, _mm256_and_si256(_mm256_castps_si256(b), bit));
+    for (int v = 0; v < kVectors; ++v) {
+      const __m256 value = _mm256_mul_ps(Load(x + c * s.positions + v * kLanes), sign);
+      const __m256i set = _mm256_castps_si256(_mm256_cmp_ps(value, threshold, _CMP_GE_OQ));
+      sums[v] = _mm256_or_si256(sums[v], _mm256_and_si256(set, bit));
+    }
   }
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(words), low);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(words + kLanes), high);
+  for (int v = 0; v < kVectors; ++v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(words + v * kLanes), sums[v]);
+  }
 }
 
 template <typename T>

@@ -25,42 +25,49 @@ __m512 Vector(__mmask16 lanes, const float* values, int64_t stride, int64_t i) {
   return stride == 0 ? _mm512_set1_ps(*values) : _mm512_maskz_loadu_ps(lanes, values + i);
 }
 
-// Returns the words of channels [first, last), at most 32, one for each of the positions in
-// `lanes`.
-template <typename T>
-__m512i PackBlock(const PackBitsShape& s, const T* x, __mmask16 lanes, int64_t first,
-                  int64_t last) {
-  __m512i words = _mm512_setzero_si512();
+// Packs channels [first, last), at most 32, of kVectors * kLanes positions into one word each. With
+// several vectors `lanes` holds all lanes.
+template <int kVectors, typename T>
+void PackBlock(const PackBitsShape& s, const T* x, __mmask16 lanes, int64_t first, int64_t last,
+               uint32_t* one_each) {
+  __m512i words[kVectors];
+  for (__m512i& w : words) w = _mm512_setzero_si512();
   for (int64_t c = first; c < last; ++c) {
     const __m512 sign = _mm512_set1_ps(s.sign[c * s.sign_stride]);
     const __m512 threshold = _mm512_set1_ps(s.threshold[c * s.threshold_stride]);
     const __m512i bit = _mm512_set1_epi32(static_cast<int32_t>(1u << (c - first)));
-    const __m512 value = _mm512_mul_ps(Load(lanes, x + c * s.positions), sign);
-    const __mmask16 set = _mm512_cmp_ps_mask(value, threshold, _CMP_GE_OQ);
-    words = _mm512_mask_or_epi32(words, set, words, bit);
+    for (int v = 0; v < kVectors; ++v) {
+      const __m512 value = _mm512_mul_ps(Load(lanes, x + c * s.positions + v * kLanes), sign);
+      const __mmask16 set = _mm512_cmp_ps_mask(value, threshold, _CMP_GE_OQ);
+      words[v] = _mm512_mask_or_epi32(words[v], set, words[v], bit);
+    }
   }
-  return words;
+  for (int v = 0; v < kVectors; ++v) _mm512_storeu_si512(one_each + v * kLanes, words[v]);
+}
+
+// Packs kVectors * kLanes positions, or the `count` of one vector.
+template <int kVectors, typename T>
+void PackPositions(const PackBitsShape& s, const T* x, uint32_t* bits, int64_t position,
+                   int64_t count) {
+  const int64_t row_words = bits::WordCount(s.channels);
+  for (int64_t w = 0; w < row_words; ++w) {
+    const int64_t first = w * bits::kWordBits;
+    const int64_t last = std::min(s.channels, first + bits::kWordBits);
+    uint32_t one_each[kVectors * kLanes];
+    PackBlock<kVectors>(s, x + position, Lanes(count), first, last, one_each);
+    uint32_t* to = bits + position * row_words + w;
+    for (int64_t i = 0; i < count; ++i) to[i * row_words] = one_each[i];
+  }
 }
 
 template <typename T>
-void PackPositions(const PackBitsShape& s, const T* x, uint32_t* bits, int64_t begin, int64_t end) {
-  const int64_t row_words = bits::WordCount(s.channels);
-  for (int64_t position = begin; position < end; position += kLanes) {
-    const __mmask16 lanes = Lanes(end - position);
-    const int64_t count = std::min(end - position, kLanes);
-    for (int64_t w = 0; w < row_words; ++w) {
-      const int64_t first = w * bits::kWordBits;
-      const int64_t last = std::min(s.channels, first + bits::kWordBits);
-      const __m512i words = PackBlock(s, x + position, lanes, first, last);
-      uint32_t* to = bits + position * row_words + w;
-      if (row_words == 1) {
-        _mm512_mask_storeu_epi32(to, lanes, words);
-        continue;
-      }
-      uint32_t one_each[kLanes];
-      _mm512_storeu_si512(one_each, words);
-      for (int64_t i = 0; i < count; ++i) to[i * row_words] = one_each[i];
-    }
+void PackMap(const PackBitsShape& s, const T* x, uint32_t* bits, int64_t begin, int64_t end) {
+  // A block reads a stretch of every channel's row: four cache lines let the prefetchers follow.
+  constexpr int kVectors = 4;
+  constexpr int64_t kBlock = kVectors * kLanes;
+  for (; begin + kBlock <= end; begin += kBlock) PackPositions<kVectors>(s, x, bits, begin, kBlock);
+  for (; begin < end; begin += kLanes) {
+    PackPositions<1>(s, x, bits, begin, std::min(end - begin, kLanes));
   }
 }
 
@@ -83,7 +90,7 @@ void PackRow(const PackBitsShape& s, const T* x, uint32_t* bits) {
 template <typename T>
 void Pack(const PackBitsShape& s, const T* x, uint32_t* bits, int64_t begin, int64_t end) {
   if (s.positions > 1) {
-    PackPositions(s, x, bits, begin, end);
+    PackMap(s, x, bits, begin, end);
   } else if (begin < end) {
     PackRow(s, x, bits);
   }

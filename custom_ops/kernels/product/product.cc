@@ -47,10 +47,16 @@ void Multiply(const Block& b) {
 Product Product::Select(const Shape& shape, uint32_t isa) {
   Product product;
   product.shape_ = shape;
-#define BNN_KERNEL(needed, variant)                                                  \
-  if (product.many_ == nullptr && cpu::Has(needed, isa) && variant.fits(shape)) { \
-    product.many_ = &variant;                                                        \
-  }
+  const auto consider = [&](uint32_t needed, const Variant& variant) {
+    if (!cpu::Has(needed, isa) || !variant.fits(shape)) return;
+    if (product.many_ == nullptr) {
+      product.many_ = &variant;
+    } else if (product.few_ == nullptr && product.many_->least_positions > 1) {
+      product.few_ = &variant;
+      product.few_positions_ = product.many_->least_positions - 1;
+    }
+  };
+#define BNN_KERNEL(needed, variant) consider(needed, variant);
 #include "kernels/product/kernels.inc"
 #undef BNN_KERNEL
   return product;

@@ -78,6 +78,7 @@ const Variant float_scalar = {
     Pack,
     NoScratch,
     4,
+    1,
     Multiply,
 };
 

@@ -21,6 +21,7 @@ constexpr int64_t kHalf = 16;            // output channels of a tile
 constexpr int64_t kTilesPerBlock = 4;    // accumulators; one tile of weights serves them all
 constexpr int64_t kMinHeight = 9;        // loads of fewer rows are slow
 constexpr int64_t kMostSteps = 512;      // bounds the panels
+constexpr int64_t kLeastPositions = 24;  // counting bits is faster below (docs/performance.md)
 constexpr int64_t kRingSteps = 8;        // panel of weights that are used once: small enough for L1
 
 int64_t DepthBlocks(const Shape& s) { return (GroupChannels(s) + kTileDepth - 1) / kTileDepth; }
@@ -391,7 +392,7 @@ void Multiply(const Block& b) {
 
 const Variant bits_amx = {
     "bits_amx", Fits,   RowBytes, NeverDirect, Expand,   Fill,
-    PackedBytes, Pack, UnitBytes, 64,          Multiply,
+    PackedBytes, Pack, UnitBytes, 64,          kLeastPositions, Multiply,
 };
 
 }  // namespace bnn::product

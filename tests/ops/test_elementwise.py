@@ -35,12 +35,15 @@ def test_ternary_compares_with_thresholds(
 
 
 def test_ternary_is_strict_at_the_threshold_and_zero_where_both_hold(run_op, isa):
-    x = np.array([[0.5, -0.5, np.nextafter(np.float32(0.5), 1), -0.75, 0.0, 1.0, np.nan]] * 2)
+    values = [0.5, -0.5, np.nextafter(np.float32(0.5), 1), -0.75, 0.0, 1.0, np.nan]
+    expected = [0, 0, 1, -1, 0, 0, 0]
     threshold = np.array([0.5, 0.5, 0.5, 0.5, -1.0, np.nan, 0.5], np.float32)
+    shape = (2, 7, 9)  # rows of a whole vector and a rest
 
-    (y,) = run_op("Ternary", [x.astype(np.float32), threshold])
+    x = np.broadcast_to(np.array(values, np.float32)[:, None], shape)
+    (y,) = run_op("Ternary", [np.ascontiguousarray(x), threshold])
 
-    np.testing.assert_array_equal(y, np.array([[0, 0, 1, -1, 0, 0, 0]] * 2, np.float32))
+    np.testing.assert_array_equal(y, np.broadcast_to(np.array(expected)[:, None], shape))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -6,6 +6,7 @@ import csv
 import io
 import shutil
 import tarfile
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -25,27 +26,41 @@ def sort_imagenet(source: Path, labels: Path, out: Path) -> dict[str, int]:
         out: The folder to make; it must not hold anything yet.
 
     Raises:
-        DataError: If a file cannot be read, an image has no label, or ``out`` is not empty.
+        DataError: If a file cannot be read or is cut off, an image has no label or a label no
+            image, or ``out`` is not empty.
     """
     classes = _read_labels(labels)
-    if out.exists() and any(out.iterdir()):
-        raise DataError(f"{out}: holds files, expected a new or empty folder")
-    counts: dict[str, int] = {}
     try:
-        for name, file in _images(source):
-            stem = Path(name).stem
-            if stem not in classes:
-                raise DataError(f"{labels}: has no class for {name}, expected one for each image")
-            folder = out / classes[stem]
-            folder.mkdir(parents=True, exist_ok=True)
-            with closing(file), (folder / Path(name).name).open("wb") as target:
-                shutil.copyfileobj(file, target)
-            counts[classes[stem]] = counts.get(classes[stem], 0) + 1
+        if out.exists() and any(out.iterdir()):
+            raise DataError(f"{out}: holds files, expected a new or empty folder")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        # Sorted beside its place and moved there as a whole: half a data set never looks like one.
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as work:
+            counts = _copy(source, classes, labels, Path(work) / out.name)
+            (Path(work) / out.name).replace(out)
     except (OSError, EOFError, tarfile.TarError) as error:
         raise DataError(f"{source}: cannot be sorted ({error})") from None
-    if not counts:
-        raise DataError(f"{source}: holds no .JPEG images, expected ImageNet's validation images")
     return dict(sorted(counts.items()))
+
+
+def _copy(source: Path, classes: dict[str, str], labels: Path, out: Path) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name, file in _images(source):
+        stem = Path(name).stem
+        if stem not in classes:
+            raise DataError(f"{labels}: has no class for {name}, expected one for each image")
+        folder = out / classes[stem]
+        folder.mkdir(parents=True, exist_ok=True)
+        with closing(file), (folder / Path(name).name).open("wb") as target:
+            shutil.copyfileobj(file, target)
+        counts[classes[stem]] = counts.get(classes[stem], 0) + 1
+    found = sum(counts.values())
+    if found != len(classes):  # tarfile ends a cut-off archive without a word
+        raise DataError(
+            f"{source}: holds {found:,} .JPEG images, expected the {len(classes):,} of {labels}; "
+            "the archive may be cut off, get it again"
+        )
+    return counts
 
 
 def _images(source: Path) -> Iterator[tuple[str, IO[bytes]]]:

@@ -212,6 +212,15 @@ def test_an_image_without_a_label_is_named(tmp_path, validation):
 
     with pytest.raises(DataError, match=r"has no class for ILSVRC2012_val_00000002.JPEG"):
         sort_imagenet(validation, labels, tmp_path / "val")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [validation.name, "short.txt"]
+
+
+def test_a_truncated_archive_leaves_nothing_behind(tmp_path, validation):
+    validation.write_bytes(validation.read_bytes()[:2000])
+
+    with pytest.raises(DataError, match=r"holds 1 .JPEG images, expected the 5 of"):
+        sort_imagenet(validation, write_labels(tmp_path, "text"), tmp_path / "val")
+    assert not (tmp_path / "val").exists()
 
 
 def test_a_folder_that_holds_files_is_not_written_to(tmp_path, validation):

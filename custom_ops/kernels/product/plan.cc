@@ -55,6 +55,7 @@ void LayOutDirect(const Shape& s, Plan* plan) {
 bool CanBeDirect(const Shape& s, const Plan& plan) {
   if (!plan.variant->direct(s) || s.stride_h != 1 || s.stride_w != 1) return false;
   if (s.pad_top != 0 || s.pad_left != 0 || s.pad_bottom != 0 || s.pad_right != 0) return false;
+  if (s.x != Element::kBits && plan.height * plan.width != 1) return false;  // channels lie apart
   const bool one_output = plan.out_h * plan.out_w == 1;
   return one_output ? Taps(s) == 1 : plan.width * 8 <= plan.out_w * 9;
 }

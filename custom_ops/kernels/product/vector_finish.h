@@ -8,6 +8,7 @@
 #define BNN_KERNELS_PRODUCT_VECTOR_FINISH_H_
 
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/product/finish.h"
 
@@ -74,8 +75,8 @@ inline StripEpilogue LoadStripEpilogue(const Block& b, const Strip& strip) {
 }
 
 // Finishes blocks of positions for kPart channels of a strip, at most V::kLanes outputs a step.
-// kPart is 16, half a word of Ybits, or 32, a whole one.
-template <typename V, int kPart>
+// kPart is 16, half a word of Ybits, or 32, a whole one. Sums are int32_t or, for float X, float.
+template <typename V, int kPart, typename Sum = int32_t>
 class Finisher {
  public:
   static constexpr int kGroup = V::kLanes;
@@ -103,14 +104,14 @@ class Finisher {
     position_step_ = area > 1 ? 1 : b.shape->out_channels;
     own_residual_ = b.call->epilogue.residual_stride != 0;
     const bool only_bits = b.call->y == nullptr && !own_residual_;
-    const bool whole = codes_ == Codes::kBinary && !half_ && epilogue->OnlyThreshold();
+    const bool whole = std::is_same_v<Sum, int32_t> && codes_ == Codes::kBinary && !half_ && epilogue->OnlyThreshold();
     mode_ = only_bits ? (whole ? Mode::kCompare : Mode::kBits)
                       : (area > 1 ? Mode::kPositions : Mode::kChannels);
   }
 
   // Takes the sums of positions begin ... begin + count - 1: row p - begin holds kPart sums, and for
   // Codes::kTernary those of the second plane `second` elements further on.
-  void Start(const int32_t* sums, int64_t row_elements, int64_t second, int64_t begin,
+  void Start(const Sum* sums, int64_t row_elements, int64_t second, int64_t begin,
              int64_t count) {
     row_ = sums;
     row_elements_ = row_elements;
@@ -179,7 +180,7 @@ class Finisher {
 
   // Outputs of as many lines as it takes to fill the lanes.
   int64_t StepPositions() {
-    const int32_t* rows[kGroup];
+    const Sum* rows[kGroup];
     int count = 0;
     do {
       const int64_t run = Least(Least(valid_ - column_, left_), kGroup - count);
@@ -195,12 +196,12 @@ class Finisher {
   }
 
   // Up to and including bias, whose parameters go with the channel lanes.
-  Float FirstSteps(const int32_t* sums, int part) const {
+  Float FirstSteps(const Sum* sums, int part) const {
     const int at = lane_ + part;
-    Float v = V::FromInts(sums + part);
+    Float v = V::FromSums(sums + part);
     if (codes_ != Codes::kBinary) v = V::Mul(v, V::Load(e_->w_pos + at));
     if (codes_ == Codes::kTernary) {
-      v = V::Sub(v, V::Mul(V::FromInts(sums + second_ + part), V::Load(e_->w_neg + at)));
+      v = V::Sub(v, V::Mul(V::FromSums(sums + second_ + part), V::Load(e_->w_neg + at)));
     }
     if (e_->has_min) v = V::Max(V::Broadcast(e_->acc_min), v);
     if (e_->has_scale) v = V::Mul(v, V::Load(e_->scale + at));
@@ -217,7 +218,7 @@ class Finisher {
   }
 
   void FinishCompare(int count) {
-    const int32_t* row = row_;
+    const Sum* row = row_;
     const int32_t* threshold = e_->whole_threshold + lane_;
     if (kPart == V::kLanes && store_ == Store::kHalf && channels_ == kPart) {
       const auto least = V::LoadInts(threshold);
@@ -240,7 +241,7 @@ class Finisher {
   // Lanes are channels; only bits are wanted.
   template <typename T>
   void FinishBits(int count) {
-    const int32_t* row = row_;
+    const Sum* row = row_;
     const int64_t row_elements = row_elements_;
     const Float residual = V::Broadcast(residual_);
     for (int p = 0; p < count; ++p, row += row_elements) {
@@ -262,7 +263,7 @@ class Finisher {
     const auto* residual = static_cast<const T*>(b_->call->epilogue.residual) + first_;
     auto* y = static_cast<T*>(b_->call->y) + first_;
     const bool has_y = b_->call->y != nullptr;
-    const int32_t* row = row_;
+    const Sum* row = row_;
     for (int p = 0; p < count; ++p, row += row_elements_) {
       uint32_t bits = 0;
       for (int part = 0; part < channels_; part += V::kLanes) {
@@ -285,7 +286,7 @@ class Finisher {
 
   // Lanes become positions.
   template <typename T>
-  void FinishPositions(const int32_t* const* rows, int count) {
+  void FinishPositions(const Sum* const* rows, int count) {
     typename V::Int bits = V::ZeroWords();
     for (int part = 0; part < channels_; part += V::kLanes) {
       Float v[V::kLanes];
@@ -359,7 +360,7 @@ class Finisher {
   float residual_ = 0.0f;
   int64_t pitch_ = 0, valid_ = 0, row_words_ = 0, channel_step_ = 0, position_step_ = 0;
   // Of the next output: its sums, the elements of Y and Ybits, its place in the line.
-  const int32_t* row_ = nullptr;
+  const Sum* row_ = nullptr;
   int64_t row_elements_ = 0, second_ = 0, first_ = 0, words_ = 0, column_ = 0, left_ = 0;
 };
 

@@ -23,7 +23,9 @@ struct V8 {
     const __m256i less = _mm256_cmpgt_epi32(least, LoadInts(p));
     return _mm256_castsi256_ps(_mm256_xor_si256(less, _mm256_set1_epi32(-1)));
   }
-  static Float FromInts(const int32_t* p) { return _mm256_cvtepi32_ps(LoadInts(p)); }
+  static Mask GreaterEqualInts(const float*, Int) { return Zero(); }  // never called, only compiled
+  static Float FromSums(const int32_t* p) { return _mm256_cvtepi32_ps(LoadInts(p)); }
+  static Float FromSums(const float* p) { return Load(p); }
   static Float Load(const float* p) { return _mm256_loadu_ps(p); }
   static Float Zero() { return _mm256_setzero_ps(); }
   static Float Broadcast(float v) { return _mm256_set1_ps(v); }
@@ -34,6 +36,13 @@ struct V8 {
   static Float Sub(Float a, Float b) { return _mm256_sub_ps(a, b); }
   static Mask GreaterEqual(Float a, Float b) { return _mm256_cmp_ps(a, b, _CMP_GE_OQ); }
   static Float Select(Mask m, Float yes, Float no) { return _mm256_blendv_ps(no, yes, m); }
+  static Float MulAdd(Float a, Float b, Float c) { return Add(Mul(a, b), c); }
+  static Mask FromBits(uint32_t bits) {
+    const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i set = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), lane);
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, lane));
+  }
+  static void Store(float* p, Float v) { _mm256_storeu_ps(p, v); }
   static uint32_t Bits(Mask m) { return static_cast<uint32_t>(_mm256_movemask_ps(m)); }
 
   // First `count` lanes only; the others read as 0 and are not written.

@@ -15,11 +15,13 @@ struct V16 {
   using Int = __m512i;
   using Mask = __mmask16;
 
-  static Float FromInts(const int32_t* p) { return _mm512_cvtepi32_ps(_mm512_loadu_si512(p)); }
+  static Float FromSums(const int32_t* p) { return _mm512_cvtepi32_ps(_mm512_loadu_si512(p)); }
+  static Float FromSums(const float* p) { return Load(p); }
   static Int LoadInts(const int32_t* p) { return _mm512_loadu_si512(p); }
   static Mask GreaterEqualInts(const int32_t* p, Int least) {
     return _mm512_cmpge_epi32_mask(LoadInts(p), least);
   }
+  static Mask GreaterEqualInts(const float*, Int) { return 0; }  // never called, only compiled
   static Float Load(const float* p) { return _mm512_loadu_ps(p); }
   static Float Zero() { return _mm512_setzero_ps(); }
   static Float Broadcast(float v) { return _mm512_set1_ps(v); }
@@ -30,6 +32,9 @@ struct V16 {
   static Float Sub(Float a, Float b) { return _mm512_sub_ps(a, b); }
   static Mask GreaterEqual(Float a, Float b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
   static Float Select(Mask m, Float yes, Float no) { return _mm512_mask_blend_ps(m, no, yes); }
+  static Float MulAdd(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
+  static Mask FromBits(uint32_t bits) { return static_cast<__mmask16>(bits); }
+  static void Store(float* p, Float v) { _mm512_storeu_ps(p, v); }
   static uint32_t Bits(Mask m) { return m; }
 
   // First `count` lanes only; the others read as 0 and are not written.

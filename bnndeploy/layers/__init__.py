@@ -1,8 +1,8 @@
 """Layers with quantized inputs and weights."""
 
 from bnndeploy.layers._base import QuantLayer
-from bnndeploy.layers.check import Finding, check
 from bnndeploy.layers.convert import quantize
+from bnndeploy.layers.findings import Finding, check
 from bnndeploy.layers.layer_map import Choice, format_plan, plan
 from bnndeploy.layers.quant_conv1d import QuantConv1d
 from bnndeploy.layers.quant_conv2d import QuantConv2d

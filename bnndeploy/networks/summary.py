@@ -13,12 +13,10 @@ from torch import Tensor, nn
 
 from bnndeploy.errors import RecipeError
 from bnndeploy.layers import QuantLayer
-from bnndeploy.quantizers import Bitnet, FixedCodes, Quantizer, Ternary, Ttq, Twn
+from bnndeploy.quantizers import Quantizer
 
 WORD_BITS = 32
 BYTES_PER_FLOAT = 4
-# Two bits also hold the four levels of other quantizers; only three levels make two bit planes.
-_THREE_LEVELS = (Bitnet, FixedCodes, Ternary, Ttq, Twn)
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
@@ -224,9 +222,7 @@ def _macs(part: nn.Module, output: Tensor) -> Counts:
 
 def _weight_bits(part: nn.Module) -> int | None:
     """Returns 1 for binary, 2 for ternary weights, None for weights that stay floats."""
-    quantizer = part.weight_quantizer if isinstance(part, QuantLayer) else None
-    bits = _bits(quantizer)
-    return bits if bits == 1 or (bits == 2 and isinstance(quantizer, _THREE_LEVELS)) else None
+    return _bits(part.weight_quantizer) if isinstance(part, QuantLayer) else None
 
 
 def _bits(quantizer: Quantizer | None) -> int | None:

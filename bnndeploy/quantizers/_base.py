@@ -46,7 +46,8 @@ class Quantizer(nn.Module):
     with scale 1; a quantizer made for weights is a :class:`WeightQuantizer`.
 
     Attributes:
-        bits: Bits of one code: 1 binary, 2 ternary, k for 2^k levels, None for real values.
+        bits: 1 where values are -1 and +1, 2 where they are -1, 0 and +1: what the operators
+            pack. None for everything else.
         latent_clip: Bound at which latent weights are clipped after a step, None for no clip.
     """
 

@@ -25,13 +25,13 @@ class DorefaActivation(Quantizer):
         super().__init__()
         if not 1 <= bits <= 16:
             raise RecipeError(f"dorefa_activation: bits must lie in 1..16, got {bits}")
-        self.bits: int = bits
+        self.k = bits
 
     def forward(self, x: Tensor) -> Tensor:
-        steps = 2**self.bits - 1
+        steps = 2**self.k - 1
         latent = x.detach()
         value = (latent.clamp(0, 1) * steps).round() / steps
         return pass_where(x, value, (latent >= 0) & (latent <= 1))
 
     def extra_repr(self) -> str:
-        return f"bits={self.bits}"
+        return f"bits={self.k}"

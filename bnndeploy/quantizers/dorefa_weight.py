@@ -28,14 +28,15 @@ class DorefaWeight(WeightQuantizer):
         super().__init__()
         if not 1 <= bits <= 8:
             raise RecipeError(f"dorefa_weight: bits must lie in 1..8, got {bits}")
-        self.bits: int = bits
+        self.k = bits
+        self.bits = 1 if bits == 1 else None
 
     def codes_and_scales(self, weight: Tensor) -> WeightCodes:
-        if self.bits == 1:
+        if self.k == 1:
             scale = weight.detach().abs().mean().reshape(1).clamp(min=1e-12)
             # The product with the scale comes later and brings the gradient back to 1.
             return WeightCodes(pass_gradient(weight / scale, sign(weight.detach())), scale)
-        steps = 2**self.bits - 1
+        steps = 2**self.k - 1
         bounded = weight.tanh()
         unit = bounded / (2 * bounded.abs().max().clamp(min=1e-12)) + 0.5
         level = steps * unit
@@ -43,4 +44,4 @@ class DorefaWeight(WeightQuantizer):
         return WeightCodes(codes, weight.new_tensor([1 / steps]))
 
     def extra_repr(self) -> str:
-        return f"bits={self.bits}"
+        return f"bits={self.k}"

@@ -46,7 +46,7 @@ class FixedPoint(Quantizer):
             raise RecipeError(
                 f"fixed_point: got rounding {rounding!r}, expected one of {', '.join(ROUNDINGS)}"
             )
-        self.bits = size
+        self.size = size
         self.precision = precision
         self.rounding = rounding
         self.low = -(2 ** (size - 1))
@@ -68,4 +68,4 @@ class FixedPoint(Quantizer):
         return pass_where(scaled, codes, (latent >= self.low) & (latent <= self.high))
 
     def extra_repr(self) -> str:
-        return f"size={self.bits}, precision={self.precision}, rounding={self.rounding!r}"
+        return f"size={self.size}, precision={self.precision}, rounding={self.rounding!r}"

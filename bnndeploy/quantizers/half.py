@@ -22,8 +22,6 @@ class Half(Quantizer):
     Reference: IEEE 754-2019, binary16; TensorQuant's "half", 2017, arXiv:1710.05758.
     """
 
-    bits = 16
-
     def forward(self, x: Tensor) -> Tensor:
         latent = x.detach()
         value = latent.clamp(-LARGEST, LARGEST).to(torch.float16).to(x.dtype)

@@ -38,7 +38,7 @@ class Lsq(Quantizer):
         super().__init__()
         if not 2 <= bits <= 16:
             raise RecipeError(f"lsq: bits must lie in 2..16, got {bits}")
-        self.bits = bits
+        self.k = bits
         self.low = -(2 ** (bits - 1)) if signed else 0
         self.high = 2 ** (bits - 1) - 1 if signed else 2**bits - 1
         self.step = nn.Parameter(torch.ones(1))
@@ -75,7 +75,7 @@ class Lsq(Quantizer):
         return levels
 
     def extra_repr(self) -> str:
-        return f"bits={self.bits}, signed={self.low < 0}"
+        return f"bits={self.k}, signed={self.low < 0}"
 
 
 def _mean_over_processes(value: Tensor) -> Tensor:

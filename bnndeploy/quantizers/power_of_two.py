@@ -28,7 +28,7 @@ class PowerOfTwo(Quantizer):
             raise RecipeError(f"power_of_two: bits must lie in 2..7, got {bits}")
         if not -32 <= max_exponent <= 32:
             raise RecipeError(f"power_of_two: max_exponent must lie in -32..32, got {max_exponent}")
-        self.bits = bits
+        self.k = bits
         self.max_exponent = max_exponent
         self.largest = 2.0**max_exponent
         self.smallest = 2.0 ** (max_exponent - 2 ** (bits - 1) + 2)
@@ -40,4 +40,4 @@ class PowerOfTwo(Quantizer):
         return pass_where(x, value, latent.abs() <= self.largest * 2**0.5)
 
     def extra_repr(self) -> str:
-        return f"bits={self.bits}, max_exponent={self.max_exponent}"
+        return f"bits={self.k}, max_exponent={self.max_exponent}"

@@ -22,8 +22,6 @@ class SteHeaviside(Quantizer):
     Reference: Geiger & Team, "Larq", 2020, JOSS 5(45), 1746 (its quantizer SteHeaviside).
     """
 
-    bits = 1
-
     def __init__(self, clip: float = 1.0) -> None:
         super().__init__()
         if not clip > 0:

@@ -48,3 +48,18 @@ def test_fixed_codes_repeat_what_they_were_made_of(name):
         assert expected is getattr(repeated, key) or torch.equal(getattr(repeated, key), expected)
     assert torch.equal(fixed(weight), quantizer(weight))
     assert not any(parameter.requires_grad for parameter in fixed.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "bits"),
+    [
+        ("dorefa_weight", {"bits": 1}, 1),
+        ("dorefa_weight", {"bits": 2}, None),
+        ("dorefa_activation", {"bits": 1}, None),
+        ("lsq", {"bits": 2}, None),
+        ("fixed_point", {"size": 2}, None),
+        ("ste_heaviside", {}, None),
+    ],
+)
+def test_bits_are_those_that_the_operators_pack(name, options, bits):
+    assert quantizers.get(name, **options).bits == bits

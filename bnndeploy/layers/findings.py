@@ -110,7 +110,7 @@ def _check_values(module: nn.Module, example_input: Tensor) -> list[Finding]:
                 findings.append(
                     Finding(
                         path,
-                        f"all {y.numel()} binary activations are {y.flatten()[0].item():+g}",
+                        f"all {y.numel()} quantized activations are {y.flatten()[0].item():+g}",
                         "binarise before the ReLU, or use ste_heaviside or rsign",
                     )
                 )
@@ -130,9 +130,15 @@ def _check_values(module: nn.Module, example_input: Tensor) -> list[Finding]:
 
         return look
 
+    inner = {
+        id(part)
+        for outer in module.modules()
+        if isinstance(outer, Quantizer)
+        for part in outer.children()
+    }
     with _in_eval(module), _hooks() as handles:
         for path, part in module.named_modules():
-            if isinstance(part, Quantizer) and part.bits == 1:
+            if isinstance(part, Quantizer) and id(part) not in inner:
                 handles.append(part.register_forward_hook(after_sign(path)))
             elif isinstance(part, _POOLS):
                 handles.append(part.register_forward_pre_hook(before_pool(path)))

@@ -62,12 +62,12 @@ def test_binary_weights_on_real_inputs_may_come_first_in_a_perceptron():
 
 
 def test_a_sign_behind_a_relu_is_found_with_an_example():
-    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), QuantLinear(4, 2, **SIGNS))
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), QuantLinear(4, 2, input_quantizer="rsign"))
     example = torch.randn(5, 4)
 
     assert problems(model) == []
     assert problems(model, example) == [
-        "2.input_quantizer: all 20 binary activations are +1; "
+        "2.input_quantizer: all 20 quantized activations are +1; "
         "binarise before the ReLU, or use ste_heaviside or rsign"
     ]
 

@@ -9,9 +9,8 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from bnndeploy.errors import ModelFileError
+from bnndeploy.export.compiler import finish
 from bnndeploy.export.context import Context
-from bnndeploy.export.exporter import finish
 from bnndeploy.export.forms import inline_activations
 from bnndeploy.export.graph import (
     Array,
@@ -26,6 +25,7 @@ from bnndeploy.export.graph import (
     replace,
     shared_constant,
 )
+from bnndeploy.export.importer import load_model
 from bnndeploy.export.passes.name_values import NameValues
 from bnndeploy.export.pipeline import run_passes
 from bnndeploy.export.product import PRODUCTS, Product, bit_channels
@@ -41,7 +41,7 @@ def expand(model: onnx.ModelProto | str | Path) -> onnx.ModelProto:
     Raises:
         ModelFileError: If the file cannot be read.
     """
-    loaded = ir.from_proto(_load(model))
+    loaded = ir.from_proto(load_model(model))
     loaded.functions.clear()
     graph = loaded.graph
     for node in list(graph):
@@ -67,15 +67,6 @@ def expand(model: onnx.ModelProto | str | Path) -> onnx.ModelProto:
             value.shape, value.type = None, ir.TensorType(ir.DataType.FLOAT)
     run_passes(loaded, [NameValues()], Context())
     return finish(loaded)
-
-
-def _load(model: onnx.ModelProto | str | Path) -> onnx.ModelProto:
-    if isinstance(model, onnx.ModelProto):
-        return model
-    try:
-        return onnx.load(model)
-    except Exception as error:  # protobuf and onnx raise many kinds for a damaged file
-        raise ModelFileError(f"{model}: is not a readable ONNX model: {error}") from error
 
 
 def _reshape(graph: ir.Graph, node: ir.Node) -> None:

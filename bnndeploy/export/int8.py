@@ -68,7 +68,12 @@ def quantize_int8(
             )
         except Exception as error:  # onnxruntime raises many kinds
             raise ExportError(f"int8: onnxruntime cannot quantise the model: {error}") from error
-        return onnx.load(target)
+        quantized = onnx.load(target)
+    used = {node.domain for node in quantized.graph.node} | {""}
+    unused = [entry for entry in quantized.opset_import if entry.domain not in used]
+    for entry in unused:
+        quantized.opset_import.remove(entry)
+    return quantized
 
 
 def batches_of(model: onnx.ModelProto, inputs: Iterable[Array]) -> list[dict[str, Array]]:

@@ -14,11 +14,12 @@ from bnndeploy.export.graph import (
     add_constant,
     attribute,
     constant,
-    dims,
     insert,
+    is_op,
     is_ours,
     set_attribute,
     shared_constant,
+    static_dim,
 )
 from bnndeploy.ops.names import DOMAIN, SIGNATURES
 from bnndeploy.ops.packing import WORD_BITS, pack_bits, pack_ternary
@@ -187,19 +188,23 @@ def _neutral(graph: ir.Graph, operand: str) -> ir.Value:
 
 
 def bit_channels(bits: ir.Value) -> int:
-    """Returns how many bits of a packed value count, from the nodes around it."""
-    for node in [usage.node for usage in bits.uses()]:
-        if is_ours(node, "UnpackBits", "XnorConv", "TernaryConv") and node.inputs[0] is bits:
-            return int(node.attributes["channels"].value)
-        if is_ours(node, "XnorGemm", "TernaryGemm") and node.inputs[0] is bits:
-            return int(node.attributes["k"].value)
-    producer = bits.producer()
-    if is_ours(producer, *PRODUCTS, "PackBits"):
-        assert producer is not None
-        floats = producer.outputs[0] if producer.op_type in PRODUCTS else producer.inputs[0]
-        shape = dims(floats)
-        if shape is not None and isinstance(shape[1], int):
-            return shape[1]
-    shape = dims(bits)
-    assert shape is not None
-    return int(shape[-1]) * WORD_BITS
+    """Returns how many bits of a packed value count, from what makes it."""
+    node = bits.producer()
+    assert node is not None  # a graph does not take bits as its input
+    first = node.inputs[0]
+    assert first is not None
+    channels: int | None
+    if is_ours(node, *PRODUCTS):
+        rows = Product(node).operand("W").shape
+        assert rows is not None
+        channels = int(rows[-4 if node.op_type.endswith("Conv") else -2])  # type: ignore[arg-type]
+    elif is_ours(node, "PackBits"):
+        channels = static_dim(first, 1)
+    elif is_op(node, "Concat"):  # all but the last fill their words
+        parts = [value for value in node.inputs if value is not None]
+        whole = sum(static_dim(part, -1) or 0 for part in parts[:-1])
+        channels = WORD_BITS * whole + bit_channels(parts[-1])
+    else:
+        channels = bit_channels(first)
+    assert channels is not None
+    return channels

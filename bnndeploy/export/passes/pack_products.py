@@ -83,7 +83,7 @@ def lower(
         graph, linear.node, "Gemm", x, codes, {"k": codes.shape[1]},
         name=linear.path, like=result, weight_scales=weight_scales,
     )  # fmt: skip
-    _finish(graph, linear, product.y, result)
+    replace(result, add_bias(graph, linear, product.y, result))
     return None
 
 
@@ -111,7 +111,7 @@ def _lower_conv(
         {"channels": channels, **geometry, "pads": pads, "pad_value": pad_value},
         name=linear.path, like=result, weight_scales=weight_scales,
     )  # fmt: skip
-    _finish(graph, linear, product.y, result)
+    replace(result, add_bias(graph, linear, product.y, result))
     return None
 
 
@@ -145,7 +145,7 @@ def _lower_flattened(
         [product.y, add_constant(graph, target, f"{linear.path}.shape")], {"allowzero": 0},
         name=f"{linear.path}/rows", like=result,
     )  # fmt: skip
-    _finish(graph, linear, rows.outputs[0], result)
+    replace(result, add_bias(graph, linear, rows.outputs[0], result))
     return None
 
 
@@ -169,16 +169,14 @@ def _skip_pad(data: ir.Value, pads: list[int]) -> tuple[ir.Value, list[int], int
     return pad.inputs[0], total, int(value)
 
 
-def _finish(graph: ir.Graph, linear: Linear, y: ir.Value, result: ir.Value) -> None:
-    if linear.bias is not None:
-        bias = linear.bias.reshape(-1, 1, 1) if linear.is_conv else linear.bias
-        added = insert(
-            graph, linear.node, "Add",
-            [y, add_constant(graph, bias.astype(np.float32), f"{linear.path}.bias")],
-            name=f"{linear.path}/Add", like=result,
-        )  # fmt: skip
-        y = added.outputs[0]
-    replace(result, y)
+def add_bias(graph: ir.Graph, linear: Linear, y: ir.Value, like: ir.Value) -> ir.Value:
+    """Adds the bias of a product as a node of its own, where it has one."""
+    if linear.bias is None:
+        return y
+    bias = linear.bias.reshape(-1, 1, 1) if linear.is_conv else linear.bias
+    operand = add_constant(graph, bias.astype(np.float32), f"{linear.path}.bias")
+    added = insert(graph, linear.node, "Add", [y, operand], name=f"{linear.path}/Add", like=like)
+    return added.outputs[0]
 
 
 def _describe(linear: Linear) -> str:

@@ -48,7 +48,7 @@ def create_app(repository: Repository, metrics: Metrics) -> FastAPI:
     return app
 
 
-def refuse_other_origins(request: Request) -> None:
+async def refuse_other_origins(request: Request) -> None:
     """Refuses browsers that were sent here by another site, which could unload models unseen.
 
     Raises:

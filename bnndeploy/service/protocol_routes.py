@@ -30,13 +30,14 @@ _LARGE_BODY = 2**18
 router = APIRouter(prefix="/v2")
 
 
-def get_repository(request: Request) -> Repository:
+# These are coroutines because FastAPI would run a plain function in a thread, for every request.
+async def get_repository(request: Request) -> Repository:
     """Returns the models of the application that a request came to."""
     repository: Repository = request.app.state.repository
     return repository
 
 
-def get_metrics(request: Request) -> Metrics:
+async def get_metrics(request: Request) -> Metrics:
     """Returns the counters of the application that a request came to."""
     metrics: Metrics = request.app.state.metrics
     return metrics
@@ -44,6 +45,30 @@ def get_metrics(request: Request) -> Metrics:
 
 Models = Annotated[Repository, Depends(get_repository)]
 Counters = Annotated[Metrics, Depends(get_metrics)]
+
+
+# First, because routes are tried in this order and nearly all requests are of this one.
+@router.post("/models/{name}/infer")
+@router.post("/models/{name}/versions/{version}/infer")
+async def infer(
+    request: Request, models: Models, counters: Counters, name: str, version: str | None = None
+) -> Response:
+    """Runs a model."""
+    # Before the model is looked up: a client that is still sending would not see the answer 404.
+    body = await read_body(request, models.settings.body_limit, models.settings.timeout)
+    model = models.find(name, version)
+    with model.in_use(), counters.count_request(name, model.version):
+        encoded = await _infer(body, request.headers.get(HEADER_LENGTH), model)
+    if encoded.header_length is None:
+        return Response(encoded.body, media_type="application/json")
+    headers = {HEADER_LENGTH: str(encoded.header_length)}
+    return Response(encoded.body, headers=headers, media_type="application/octet-stream")
+
+
+async def _infer(body: bytes, header_length: str | None, model: ServedModel) -> EncodedResponse:
+    if len(body) > _LARGE_BODY:
+        return await model.infer(await asyncio.to_thread(decode_request, body, header_length))
+    return await model.infer(decode_request(body, header_length))
 
 
 @router.get("/health/live")
@@ -108,29 +133,6 @@ async def model_config(models: Models, name: str, version: str | None = None) ->
 def _configure(spec: TensorSpec, batched: bool) -> dict[str, Any]:
     dims = spec.sizes[1:] if batched else spec.sizes
     return {"name": spec.name, "data_type": spec.triton_type, "dims": dims}
-
-
-@router.post("/models/{name}/infer")
-@router.post("/models/{name}/versions/{version}/infer")
-async def infer(
-    request: Request, models: Models, counters: Counters, name: str, version: str | None = None
-) -> Response:
-    """Runs a model."""
-    # Before the model is looked up: a client that is still sending would not see the answer 404.
-    body = await read_body(request, models.settings.body_limit, models.settings.timeout)
-    model = models.find(name, version)
-    with model.in_use(), counters.count_request(name, model.version):
-        encoded = await _infer(body, request.headers.get(HEADER_LENGTH), model)
-    if encoded.header_length is None:
-        return Response(encoded.body, media_type="application/json")
-    headers = {HEADER_LENGTH: str(encoded.header_length)}
-    return Response(encoded.body, headers=headers, media_type="application/octet-stream")
-
-
-async def _infer(body: bytes, header_length: str | None, model: ServedModel) -> EncodedResponse:
-    if len(body) > _LARGE_BODY:
-        return await model.infer(await asyncio.to_thread(decode_request, body, header_length))
-    return await model.infer(decode_request(body, header_length))
 
 
 @router.post("/repository/index")

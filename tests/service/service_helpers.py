@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 
 import numpy as np
 
@@ -40,3 +41,10 @@ def tensor(triton, name, array, datatype="FP32", binary=True):
 
 def digits(rows, seed=0):
     return np.random.default_rng(seed).standard_normal((rows, 1, 8, 8), np.float32)
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)

@@ -37,6 +37,7 @@ def test_a_small_body_that_unpacks_to_a_large_one_takes_no_memory():
         (b"", "the compressed body is cut off"),
         (b"no gzip", "cannot be decompressed"),
     ],
+    ids=["truncated", "empty", "something else"],
 )
 def test_damaged_data_is_refused(body, message):
     with pytest.raises(RequestError, match=message) as info:

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 import toy_models
-from service_helpers import digits, tensor
+from service_helpers import digits, tensor, wait_until
 
 from bnndeploy.errors import ModelFileError
 from bnndeploy.runtime import InferenceSession
@@ -15,13 +15,6 @@ from bnndeploy.service.metrics import Metrics
 from bnndeploy.service.model_files import find_models
 from bnndeploy.service.served_model import ServedModel
 from bnndeploy.service.settings import Settings
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def answer(triton, client, x, version=""):

@@ -16,6 +16,7 @@ import pytest
 import toy_models
 from onnx import TensorProto
 from PIL import Image
+from service_helpers import wait_until
 
 from bnndeploy.errors import BnnDeployError, ModelFileError
 from bnndeploy.runtime import InferenceSession
@@ -125,11 +126,12 @@ def test_a_full_queue_is_answered_503_with_the_time_to_wait(start_server, reposi
         statuses.append(ask(server, "POST", "/v2/models/digits/infer", ONE_IMAGE)[0])
 
     threads = [threading.Thread(target=ask_in_thread) for _ in range(3)]
-    for thread in threads:
+    threads[0].start()
+    assert hold_runs.started.wait(10)  # one runs, so that there is place for two to wait
+    for thread in threads[1:]:
         thread.start()
     batcher = server.repository.find("digits")._batcher
-    while len(batcher._queue) < 2:
-        assert hold_runs.started.wait(10)
+    wait_until(lambda: len(batcher._queue) == 2)
 
     status, headers, answer = ask(server, "POST", "/v2/models/digits/infer", ONE_IMAGE)
     assert status == 503

@@ -9,6 +9,8 @@
 namespace bnn::ort {
 namespace {
 
+// Known even where the table is too old for us, so that we can say so.
+decltype(Api::CreateStatus) create_status = nullptr;
 std::optional<Api> api;
 std::once_flag api_set;
 
@@ -23,17 +25,20 @@ const OpDefinition& Definition(const CustomOp* op) {
   return *static_cast<const AdaptedOp*>(op)->definition;
 }
 
+OrtStatus* NodeError(const OpDefinition& definition, const std::string& node, const char* what) {
+  return ErrorStatus(std::string(definition.name) + " node '" + node + "': " + what);
+}
+
 // Runs `body`; no exception may cross into ONNX Runtime.
 template <typename Body>
 OrtStatus* Guard(const OpDefinition& definition, const std::string& node, const Body& body) {
-  const std::string subject = std::string(definition.name) + " node '" + node + "': ";
   try {
     body();
     return nullptr;
   } catch (const std::exception& error) {
-    return ErrorStatus(subject + error.what());
+    return NodeError(definition, node, error.what());
   } catch (...) {
-    return ErrorStatus(subject + "unknown failure");
+    return NodeError(definition, node, "unknown failure");
   }
 }
 
@@ -68,17 +73,20 @@ const Api& GetApi() {
 
 void SetApi(const ApiBase* base) {
   std::call_once(api_set, [base] {
+    if (const void* const* oldest = base->GetApi(1)) {
+      create_status = reinterpret_cast<decltype(create_status)>(const_cast<void*>(oldest[0]));
+    }
     const void* const* table = base->GetApi(kApiVersion);
     if (table == nullptr) {
-      throw Error(std::string("ONNX Runtime ") + base->GetVersionString() +
-                  ": got no API version 18, expected ONNX Runtime 1.23 or later");
+      throw Error(std::string("got ONNX Runtime ") + base->GetVersionString() +
+                  ", expected one with API version 18, such as 1.23 or later");
     }
     api.emplace(table);
   });
 }
 
 OrtStatus* ErrorStatus(const std::string& message) {
-  return api ? api->CreateStatus(kErrorInvalidArgument, message.c_str()) : nullptr;
+  return create_status(kErrorInvalidArgument, message.c_str());
 }
 
 void Check(OrtStatus* status) {

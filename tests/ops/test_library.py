@@ -1,5 +1,6 @@
 """The library as a whole: what it exports, which kernels it chooses and says it chose."""
 
+import ctypes
 import shutil
 import subprocess
 
@@ -117,3 +118,33 @@ def test_plain_onnxruntime_runs_the_ops_and_sessions_may_coexist(make_model):
 
         for session in sessions:
             np.testing.assert_array_equal(session.run(None, feeds)[0], [-1, 1, 1])
+
+
+def test_an_onnxruntime_that_is_too_old_is_told_so(tmp_path):
+    """Plays an ONNX Runtime that knows API version 1 only."""
+    said = []
+    create_status = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)(
+        lambda code, message: said.append((code, message.decode())) or 1
+    )
+    table = (ctypes.c_void_p * 1)(ctypes.cast(create_status, ctypes.c_void_p))
+    get_api = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)(
+        lambda version: ctypes.addressof(table) if version == 1 else None
+    )
+    get_version = ctypes.CFUNCTYPE(ctypes.c_void_p)(lambda: ctypes.addressof(version_string))
+    version_string = ctypes.create_string_buffer(b"0.9.9")
+    base = (ctypes.c_void_p * 2)(
+        ctypes.cast(get_api, ctypes.c_void_p), ctypes.cast(get_version, ctypes.c_void_p)
+    )
+    fresh = ctypes.CDLL(str(shutil.copy(get_library_path(), tmp_path / "fresh.so")))
+    fresh.RegisterCustomOps.restype = ctypes.c_void_p
+
+    status = fresh.RegisterCustomOps(None, ctypes.byref(base))
+
+    assert status == 1
+    assert said == [
+        (
+            2,
+            "bnndeploy operator library: got ONNX Runtime 0.9.9, expected one with API version "
+            "18, such as 1.23 or later",
+        )
+    ]

@@ -14,6 +14,7 @@ def draw_curves(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """Plots the training and validation columns of metrics.csv."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     # Figure and Agg canvas by hand: pyplot would pick a backend and keep global state.
     figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -26,6 +27,7 @@ def draw_curves(rows: Sequence[dict[str, Any]], path: Path) -> None:
             axes.plot(epochs, values, style, label=split, marker="." if len(rows) < 40 else None)
         axes.set_xlabel("epoch")
         axes.set_ylabel("accuracy in %" if what == "accuracy" else what)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
         axes.legend()
     image = io.BytesIO()

@@ -48,9 +48,9 @@ def load_run(source: Path | str, weights: str = "trained") -> TrainedRun:
         raise RecipeError(f"weights: got {weights!r}, expected trained or random")
     path = zoo.find_recipe(str(source))
     recipe = recipes.load(path)
-    dataset = data.get(recipe.data)
     folder = RunFolder(path.parent)
     last = folder.read_json("last.json") or {}
+    dataset = data.get(recipe.data, len(last.get("classes", ())))
     classes = tuple(last.get("classes", dataset.classes))
     torch.manual_seed(seed_for(recipe.train.seed, "weights"))
     module = build_module(recipe, dataset)

@@ -54,14 +54,13 @@ def train(
     """
     world = distributed.join()
     listener = listener if listener is not None and world.is_main else Listener()
-    dataset = data.get(recipe.data)
     if download and not world.is_main:
         world.barrier()  # the main process fetches the files
     splits = data.load(recipe.data, data_root, download=download and world.is_main)
     if download and world.is_main:
         world.barrier()
     torch.manual_seed(seed_for(recipe.train.seed, "weights"))
-    module = build_module(recipe, dataset)
+    module = build_module(recipe, data.get(recipe.data, len(splits.classes)))
     folder = RunFolder(out)
     try:
         if world.is_main:
@@ -126,7 +125,15 @@ class Trainer:
 
     def fit(self) -> dict[str, Any]:
         """Trains to the end, or to an early stop, and writes the report."""
-        self._resume()
+        try:
+            self._resume()
+            self._train()
+            self._draw()
+            return self._report()
+        finally:
+            self.batches.close()
+
+    def _train(self) -> None:
         self.listener.start(self.total_steps, self.step)
         self._look()
         started, drawn = time.perf_counter() - self.seconds, time.perf_counter()
@@ -144,9 +151,6 @@ class Trainer:
             if epoch_done and time.perf_counter() - drawn > _CURVES_EVERY_SECONDS:
                 self._draw()
                 drawn = time.perf_counter()
-        self.batches.close()
-        self._draw()
-        return self._report()
 
     def backward(self, step: int) -> None:
         """Leaves the gradients of a step in the parameters."""

@@ -1,6 +1,7 @@
 """bnndeploy train, as a user calls it."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,10 @@ ARGUMENTS = ["bnn-mlp-digits", "--set", "train.epochs=2", "--set", "model.option
 
 def bnndeploy(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "bnndeploy", *map(str, arguments)], capture_output=True, text=True
+        [sys.executable, "-m", "bnndeploy", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
 
 

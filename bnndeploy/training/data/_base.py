@@ -162,10 +162,16 @@ def registered() -> dict[str, type[Dataset]]:
     return {name: cls for name, cls in classes.items() if isinstance(cls, type)}
 
 
-def get(table: DataTable) -> Dataset:
+def get(table: DataTable, classes: int = 0) -> Dataset:
     """Returns the data set that a recipe names, without reading its files.
+
+    Args:
+        table: The [data] table of the recipe.
+        classes: How many classes an image folder was found to have, where the recipe leaves
+            ``data.classes`` open.
 
     Raises:
         RecipeError: If there is none of that name.
     """
-    return _REGISTRY.builder(table.dataset)(table)
+    known = replace(table, classes=table.classes or classes)
+    return _REGISTRY.builder(table.dataset)(known)

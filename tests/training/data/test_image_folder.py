@@ -122,6 +122,25 @@ def test_a_flat_folder_is_refused_with_the_way_out(tmp_path):
         data.load(table(), tmp_path)
 
 
+def test_a_run_on_folders_learns_the_classes_from_them_and_is_loaded_without_them(tmp_path):
+    from bnndeploy.training import load_run, train
+    from bnndeploy.training.recipe import ModelTable, Recipe, TrainTable
+
+    recipe = Recipe(
+        name="colours",
+        model=ModelTable("bnn-mlp", {"hidden": [32]}),
+        data=table(augment=("resized_crop", "flip")),
+        train=TrainTable(epochs=8, batch=8, lr=0.01),
+    )
+    report = train(recipe, write_folder(tmp_path / "images", each=20), tmp_path / "run")
+    (tmp_path / "images").rename(tmp_path / "elsewhere")
+    loaded = load_run(tmp_path / "run")
+
+    assert report["test_accuracy"] == 1.0
+    assert loaded.classes == ("blue", "green", "red")
+    assert loaded.input_spec["shape"] == [3, 16, 16]
+
+
 def test_without_images_the_number_of_classes_must_be_given():
     assert len(data.get(table(classes=7)).classes) == 7
     with pytest.raises(RecipeError, match=r"data.classes: got none"):

@@ -9,9 +9,11 @@ from onnx_ir.passes import common
 
 from bnndeploy.export.context import Context, Pass
 from bnndeploy.export.passes.emit_bits import EmitBits
+from bnndeploy.export.passes.flatten_matrices import FlattenMatrices
 from bnndeploy.export.passes.fold_thresholds import FoldThresholds
 from bnndeploy.export.passes.fuse_epilogues import FuseEpilogues
 from bnndeploy.export.passes.join_ternary_planes import JoinTernaryPlanes
+from bnndeploy.export.passes.lower_levels import LowerLevels
 from bnndeploy.export.passes.lower_unpacking import LowerUnpacking
 from bnndeploy.export.passes.pack_products import PackProducts
 from bnndeploy.export.passes.pack_signs import PackSigns
@@ -22,9 +24,11 @@ from bnndeploy.export.passes.simplify_shapes import SimplifyShapes
 SIMPLIFY: Sequence[Pass] = (SimplifyShapes(),)
 
 PACK: Sequence[Pass] = (
+    FlattenMatrices(),
     RaiseSigns(),
     PackSigns(),
     LowerUnpacking(),
+    LowerLevels(),
     JoinTernaryPlanes(),
     PackProducts(),
     FoldThresholds(),

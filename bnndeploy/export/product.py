@@ -204,7 +204,21 @@ def bit_channels(bits: ir.Value) -> int:
         parts = [value for value in node.inputs if value is not None]
         whole = sum(static_dim(part, -1) or 0 for part in parts[:-1])
         channels = WORD_BITS * whole + bit_channels(parts[-1])
+    elif is_op(node, "Slice"):
+        channels = _sliced_channels(node, bit_channels(first))
     else:
         channels = bit_channels(first)
     assert channels is not None
+    return channels
+
+
+def _sliced_channels(node: ir.Node, channels: int) -> int:
+    """Returns what a slice of words leaves of the channels."""
+    starts, ends, axes = (constant(value) for value in node.inputs[1:4])
+    assert starts is not None
+    assert ends is not None
+    assert axes is not None
+    for start, end, axis in zip(starts.tolist(), ends.tolist(), axes.tolist(), strict=True):
+        if axis == len(node.outputs[0].shape or ()) - 1:
+            return int(min(channels, WORD_BITS * end) - WORD_BITS * start)
     return channels

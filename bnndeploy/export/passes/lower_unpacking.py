@@ -9,6 +9,7 @@ from bnndeploy.export.context import Context
 from bnndeploy.export.graph import (
     add_constant,
     attribute,
+    constant,
     dims,
     insert,
     is_op,
@@ -30,6 +31,7 @@ class LowerUnpacking:
     2. ``Reshape(UnpackBits(b))`` from ``[N, C, 1, 1]`` to ``[N, C]``: a reshape of words.
     3. ``Concat(UnpackBits(b0), …)`` along channels: a concatenation of words, where all but
        the last have whole words (channels a multiple of 32).
+    4. ``Slice(UnpackBits(b))``: a slice of words, where channels are cut at multiples of 32.
     """
 
     name = "lower-unpacking"
@@ -44,6 +46,8 @@ class LowerUnpacking:
                 self._reshape(graph, node, context)
             elif is_op(node, "Concat"):
                 self._concat(graph, node, context)
+            elif is_op(node, "Slice"):
+                self._slice(graph, node, context)
 
     def _pool(self, graph: ir.Graph, node: ir.Node, context: Context) -> None:
         pooling = pooling_of(node)
@@ -94,6 +98,25 @@ class LowerUnpacking:
         self._finish(graph, node, joined.outputs[0], sum(channels for _, channels in parts))
         context.fired(self.name, node, "concatenation of words")
 
+    def _slice(self, graph: ir.Graph, node: ir.Node, context: Context) -> None:
+        bits, channels = bits_of(node.inputs[0])
+        cut = _words_of_slice(node, channels)
+        kept = static_dim(node.outputs[0], 1)
+        if isinstance(cut, str) or kept is None:
+            reason = cut if isinstance(cut, str) else "its size is unknown"
+            context.declined(self.name, node, reason)
+            return
+        operands = [
+            add_constant(graph, np.array(numbers, np.int64), f"{node.name}.{name}")
+            for name, numbers in zip(("starts", "ends", "axes", "steps"), cut, strict=True)
+        ]
+        sliced = insert(
+            graph, node, "Slice", [bits, *operands], name=node.name,
+            shape=packed_dims(node.outputs[0]), dtype=ir.DataType.UINT32,
+        )  # fmt: skip
+        self._finish(graph, node, sliced.outputs[0], kept)
+        context.fired(self.name, node, "slice of words")
+
     def _finish(self, graph: ir.Graph, node: ir.Node, bits: ir.Value, channels: int) -> None:
         unpack = insert(
             graph, node, "UnpackBits", [bits], {"channels": channels}, domain=DOMAIN,
@@ -101,6 +124,34 @@ class LowerUnpacking:
         )  # fmt: skip
         replace(node.outputs[0], unpack.outputs[0])
         graph.remove(node, safe=True)
+
+
+def _words_of_slice(node: ir.Node, channels: int) -> list[list[int]] | str:
+    """Returns starts, ends, axes and steps of a Slice for packed values, or why there are none."""
+    arrays = [array for value in node.inputs[1:] if (array := constant(value)) is not None]
+    axes_count = rank(node.outputs[0]) or 0
+    if len(arrays) < max(3, len(node.inputs) - 1):
+        return "its bounds are not constant"
+    starts, ends, axes, *rest = ([int(n) for n in array.reshape(-1)] for array in arrays)
+    steps = rest[0] if rest else [1] * len(axes)
+    cut: list[list[int]] = [[], [], [], steps]
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        moved = axis % axes_count
+        if moved == 1:
+            first, last, _ = slice(start, end).indices(channels)
+            if step != 1 or first % WORD_BITS or (last % WORD_BITS and last != channels):
+                return "its channels are not cut at multiples of 32"
+            start, end = first // WORD_BITS, -(-last // WORD_BITS)
+        for numbers, number in zip(
+            cut, (start, end, _packed_axis(moved, axes_count)), strict=False
+        ):
+            numbers.append(number)
+    return cut
+
+
+def _packed_axis(axis: int, count: int) -> int:
+    """Maps an axis of ``[N, C, …]`` to that of the packed ``[N, …, Cw]``."""
+    return axis if axis == 0 else count - 1 if axis == 1 else axis - 1
 
 
 def is_unpacked(value: ir.Value | None) -> bool:

@@ -95,7 +95,7 @@ def _lower_conv(
     result: ir.Value,
 ) -> str | None:
     geometry = dict(linear.geometry)
-    data, pads, pad_value = _skip_pad(linear.data, geometry["pads"])
+    data, pads, pad_value = skip_pad(linear.data, geometry["pads"])
     channels = codes.shape[1] * geometry["group"]
     depth = int(np.prod(codes.shape[1:]))
     if depth > MAX_DEPTH:
@@ -149,7 +149,7 @@ def _lower_flattened(
     return None
 
 
-def _skip_pad(data: ir.Value, pads: list[int]) -> tuple[ir.Value, list[int], int]:
+def skip_pad(data: ir.Value, pads: list[int]) -> tuple[ir.Value, list[int], int]:
     """Returns the value under a constant Pad, the pads of both, and the pad value."""
     pad = data.producer()
     unpadded = (data, pads, 0 if any(pads) else -1)

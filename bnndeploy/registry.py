@@ -26,7 +26,6 @@ class Registry(Generic[T]):
         Raises:
             RecipeError: If the name is taken.
         """
-
         if name in self._builders:
             raise RecipeError(
                 f"{self.kind} {name!r} is already registered by "

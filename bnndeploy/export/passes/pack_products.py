@@ -12,6 +12,7 @@ from bnndeploy.export.graph import (
     Array,
     Float,
     add_constant,
+    attribute,
     constant,
     dims,
     insert,
@@ -153,7 +154,7 @@ def skip_pad(data: ir.Value, pads: list[int]) -> tuple[ir.Value, list[int], int]
     """Returns the value under a constant Pad, the pads of both, and the pad value."""
     pad = data.producer()
     unpadded = (data, pads, 0 if any(pads) else -1)
-    if pad is None or not is_op(pad, "Pad") or pad.attributes["mode"].value != "constant":
+    if pad is None or not is_op(pad, "Pad") or attribute(pad, "mode", "constant") != "constant":
         return unpadded
     amounts = constant(pad.inputs[1])
     level = constant(pad.inputs[2]) if len(pad.inputs) > 2 else np.zeros(1)

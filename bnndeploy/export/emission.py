@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from bnndeploy.errors import ExportError
-from bnndeploy.export.graph import EPSILON_KEY, QUANTIZER_KEY, is_op
+from bnndeploy.export.graph import EPSILON_KEY, QUANTIZER_KEY, is_op, number_nodes
 from bnndeploy.layers import QuantLayer, freeze_codes
 from bnndeploy.ops.names import IR_VERSION, OPSET
 from bnndeploy.quantizers import Quantizer
@@ -140,13 +140,10 @@ def scopes(node: ir.Node) -> list[str]:
 
 def _name_nodes(model: ir.Model) -> None:
     """Names every node ``<module path>/<op type>``, numbered where that repeats."""
-    seen: dict[str, int] = {}
     for node in model.graph:
         path = (scopes(node) or [""])[-1]
-        name = f"{path}/{node.op_type}" if path else node.op_type
-        count = seen.get(name, 0)
-        seen[name] = count + 1
-        node.name = f"{name}_{count}" if count else name
+        node.name = f"{path}/{node.op_type}" if path else node.op_type
+    number_nodes(model.graph)
 
 
 def _label_quantizers(model: ir.Model, module: nn.Module) -> None:

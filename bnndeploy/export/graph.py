@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -175,6 +175,11 @@ def channel_vector(array: Array, value_rank: int) -> Float | None:
     return array.reshape(-1).astype(np.float32)
 
 
-def name_of(nodes: Iterable[ir.Node]) -> str:
-    """Joins node names for a message."""
-    return ", ".join(node.name or node.op_type for node in nodes)
+def number_nodes(graph: ir.Graph) -> None:
+    """Gives every node a name, and a number where the name repeats."""
+    seen: dict[str, int] = {}
+    for node in graph:
+        name = (node.name or node.op_type).strip("/")
+        count = seen.get(name, 0)
+        seen[name] = count + 1
+        node.name = f"{name}_{count}" if count else name

@@ -11,11 +11,13 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 from onnx import version_converter
+from onnx_ir.passes import common
 
 from bnndeploy.errors import ExportError, MissingExtraError, ModelFileError
 from bnndeploy.export.compiler import check_form, compile_graph
 from bnndeploy.export.context import Context
 from bnndeploy.export.functions import attach_functions
+from bnndeploy.export.graph import number_nodes
 from bnndeploy.export.metadata import get_metadata
 from bnndeploy.export.passes.read_quantizers import ReadQuantizers
 from bnndeploy.export.passes.recognise_signs import RecogniseSigns
@@ -70,6 +72,7 @@ def import_model(
         entries.update({} if sample is None else {"sample": sample})
     traced = ir.from_proto(readable)
     traced.functions.clear()
+    common.RemoveInitializersFromInputsPass()(traced)  # the version converter lists them
     report = compile_graph(
         traced, form, path=target, force=force, entries={**entries, **(metadata or {})},
         calibration=calibration, read=[SplitWeightScales()],
@@ -102,8 +105,9 @@ def _read(model: onnx.ModelProto) -> onnx.ModelProto:
     packed = {node.op_type for node in loaded.graph if node.domain == DOMAIN}
     if packed - {"Sign", "Ternary"}:
         raise ExportError("import: the model is packed already, expected a float or QONNX model")
-    _name_nodes(loaded.graph)
+    number_nodes(loaded.graph)  # other tools leave names empty or repeat them
     run_passes(loaded, [*SIMPLIFY, ReadQuantizers(), RecogniseSigns()], Context())
+    number_nodes(loaded.graph)
     loaded.ir_version = IR_VERSION
     loaded.graph.opset_imports.setdefault(DOMAIN, VERSION)
     for domain in set(loaded.graph.opset_imports) - {"", DOMAIN}:
@@ -121,15 +125,6 @@ def _read(model: onnx.ModelProto) -> onnx.ModelProto:
         raise ExportError(
             f"import: got opset {opset}, which onnx cannot convert to {OPSET}: {error}"
         ) from error
-
-
-def _name_nodes(graph: ir.Graph) -> None:
-    """Gives every node a name of its own; other tools leave names empty or repeat them."""
-    seen: set[str] = set()
-    for index, node in enumerate(graph):
-        name = (node.name or f"{node.op_type}_{index}").strip("/")
-        node.name = f"{name}_{index}" if name in seen else name
-        seen.add(node.name)
 
 
 def _sample(model: onnx.ModelProto) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from bnndeploy.export.context import Context
-from bnndeploy.export.graph import is_dead
+from bnndeploy.export.graph import is_dead, number_nodes
 from bnndeploy.export.product import PRODUCTS
 from bnndeploy.ops.names import DOMAIN
 
@@ -22,7 +22,7 @@ class NameValues:
 
     def __call__(self, graph: ir.Graph, context: Context) -> None:
         taken = {value.name for value in [*graph.inputs, *graph.outputs]} | set(graph.initializers)
-        _number_nodes(graph)
+        number_nodes(graph)
         for node in graph:
             is_product = node.domain == DOMAIN and node.op_type in PRODUCTS
             wanted = [str(node.name), *(f"{node.name}.{i}" for i in range(1, len(node.outputs)))]
@@ -39,12 +39,3 @@ class NameValues:
                     chosen, number = f"{name}_{number}", number + 1
                 output.name = chosen
                 taken.add(chosen)
-
-
-def _number_nodes(graph: ir.Graph) -> None:
-    seen: dict[str, int] = {}
-    for node in graph:
-        name = node.name or node.op_type
-        count = seen.get(name, 0)
-        seen[name] = count + 1
-        node.name = f"{name}_{count}" if count else name

@@ -72,6 +72,19 @@ def sum_and_difference(batch="N", metadata=None):
     return save(graph, metadata)
 
 
+def gather():
+    """Picks rows of a table of four; an index beyond it makes the run fail."""
+    table = numpy_helper.from_array(np.arange(8, dtype=np.float32).reshape(4, 2), "table")
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "index"], ["row"])],
+        "gather",
+        [helper.make_tensor_value_info("index", TensorProto.INT64, ["N"])],
+        [helper.make_tensor_value_info("row", TensorProto.FLOAT, ["N", 2])],
+        [table],
+    )
+    return save(graph)
+
+
 def write_version(folder, name, version, data):
     """Puts ``<name>/<version>/model.onnx`` in place at once, as a deployment should."""
     target = folder / name / str(version) / "model.onnx"

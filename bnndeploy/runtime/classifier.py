@@ -77,11 +77,21 @@ class Classifier:
         return [Guess(labels[index], float(probabilities[index])) for index in best]
 
     def classify(self, rows: Sequence[Float], top: int = 1) -> list[list[Guess]]:
-        """Runs prepared rows and ranks each one's classes."""
+        """Runs prepared rows and ranks each one's classes.
+
+        Raises:
+            ModelFileError: If ONNX Runtime fails in the model.
+        """
         answers = []
         for start in range(0, len(rows), _BATCH):
             batch = np.stack(rows[start : start + _BATCH])
-            (logits,) = self._session.run([self.output_name], {self.input_name: batch})
+            try:
+                (logits,) = self._session.run([self.output_name], {self.input_name: batch})
+            except Exception as error:  # onnxruntime raises its own class per status code
+                reason = str(error).strip().splitlines()[0]
+                raise ModelFileError(
+                    f"model: ONNX Runtime cannot run it ({reason}); export the model again"
+                ) from error
             answers += [self.rank(row, top) for row in logits]
         return answers
 

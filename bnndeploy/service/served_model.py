@@ -59,7 +59,11 @@ class ServedModel:
             seconds.observe(run_seconds)
 
         def run(feeds: Feeds) -> Sequence[Array]:
-            outputs: Sequence[Array] = session.run(list(self.outputs), dict(feeds))
+            try:
+                outputs: Sequence[Array] = session.run(list(self.outputs), dict(feeds))
+            except Exception as error:  # onnxruntime raises its own class per status code
+                reason = str(error).strip().splitlines()[0]
+                raise RequestError(500, f"model {name}: cannot be run ({reason})") from error
             return outputs
 
         self._batcher = Batcher(run, settings, observe)

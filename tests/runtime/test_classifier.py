@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import toy_models
+from onnx import TensorProto, helper, numpy_helper
 
 from bnndeploy.errors import DataError, ModelFileError
 from bnndeploy.runtime import Classifier, InferenceSession
@@ -92,6 +93,21 @@ def test_no_files_are_refused():
 def test_a_model_that_is_no_image_classifier_is_refused(model, message):
     with pytest.raises(ModelFileError, match=message):
         Classifier(session_of(model))
+
+
+def test_a_model_that_fails_when_it_runs_gives_one_line():
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["logits"])]
+    graph = helper.make_graph(
+        nodes,
+        "broken",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 1, 8, 8])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", None])],
+        [numpy_helper.from_array(np.array([-1, 7]), "shape")],
+    )
+    classifier = Classifier(session_of(toy_models.save(graph, {"input": toy_models.DIGITS_INPUT})))
+
+    with pytest.raises(ModelFileError, match=r"^model: ONNX Runtime cannot run it \(.*$"):
+        classifier.classify([np.zeros((1, 8, 8), np.float32)])
 
 
 def test_a_number_of_classes_that_is_not_the_number_of_logits_is_refused():

@@ -95,6 +95,7 @@ def write_repository(folder):
     models = {
         "digits": toy_models.classifier()[0],
         "arithmetic": toy_models.sum_and_difference(),
+        "gather": toy_models.gather(),
         "fixed": toy_models.sum_and_difference(batch=2),
     }
     for name, element in ELEMENTS.items():

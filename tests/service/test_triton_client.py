@@ -196,6 +196,18 @@ def test_a_request_that_does_not_fit_is_explained(
         client.infer(model, [tensor(triton, name, array, datatype)], model_version=version)
 
 
+def test_a_run_that_fails_is_explained_and_the_next_one_is_answered(triton, connect, server):
+    client = connect(server)
+
+    def rows(*indices):
+        index = tensor(triton, "index", np.array(indices, np.int64), "INT64")
+        return client.infer("gather", [index]).as_numpy("row")
+
+    with pytest.raises(triton.InferenceServerException, match=r"gather: cannot be run .*indices"):
+        rows(0, 4)
+    np.testing.assert_array_equal(rows(3, 0), [[6, 7], [0, 1]])
+
+
 def test_an_unknown_output_is_explained(triton, connect, server):
     client = connect(server)
 

@@ -27,7 +27,8 @@ class SteSign(Quantizer):
     A strict gate is refused on weights: a latent weight clipped to exactly ``clip`` would get no
     gradient ever again.
 
-    Shape: ``(*)`` to ``(*)``, dtype kept. Deploys as one bit per value.
+    Shape: ``(*)`` to ``(*)``, dtype kept; latents give autocast's dtype where it is on.
+    Deploys as one bit per value.
     Reference: Hubara et al., "Binarized Neural Networks", 2016, arXiv:1602.02830.
     """
 
@@ -56,7 +57,8 @@ class SteSign(Quantizer):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        value = self._draw(x) if self.training and self.mode == "stochastic" else sign(x)
+        stochastic = self.training and self.mode == "stochastic"
+        value = self._draw(x) if stochastic else sign(_in_product_type(x))
         if self.gate == "identity" or (self.gate == "inclusive" and self._all_inside(x)):
             return pass_gradient(x, value)
         magnitude = x.detach().abs()
@@ -69,9 +71,12 @@ class SteSign(Quantizer):
         """Tells whether the gate is open everywhere, for latents, which a training loop clips.
 
         Reading them once is a fifth of the work of a mask. Not on other devices, which would
-        have to wait for the answer, nor for activations, which are hardly ever all inside.
+        have to wait for the answer, nor where torch compiles, which takes no branch on values,
+        nor for activations, which are hardly ever all inside.
         """
         if not isinstance(x, nn.Parameter) or x.device.type != "cpu" or x.numel() == 0:
+            return False
+        if torch.compiler.is_compiling():
             return False
         low, high = torch.aminmax(x.detach())  # NaN comes through and compares as False
         return bool(low >= -self.clip) and bool(high <= self.clip)
@@ -82,3 +87,14 @@ class SteSign(Quantizer):
 
     def extra_repr(self) -> str:
         return f"clip={self.clip}, gate={self.gate!r}, mode={self.mode!r}"
+
+
+def _in_product_type(x: Tensor) -> Tensor:
+    """Casts latents as autocast would cast their signs a moment later, for half the memory traffic.
+
+    bfloat16 keeps every sign but that of magnitudes below 1e-40, which round to zero.
+    """
+    device = x.device.type
+    if not isinstance(x, nn.Parameter) or not torch.is_autocast_enabled(device):
+        return x
+    return x.detach().to(torch.get_autocast_dtype(device))

@@ -98,6 +98,18 @@ def test_latent_weight_at_the_bound(gate, clip_after, expected):
     assert latent.item() == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("other", "open_"),
+    [(1.0, 1), (-1.0, 1), (ABOVE_ONE, 0), (-ABOVE_ONE, 0), (INF, 0), (-INF, 0), (NAN, 0)],
+)
+def test_the_gate_of_a_latent_is_that_of_any_tensor(other, open_):
+    # A latent inside the gate as a whole goes another way than one that is not.
+    latent = torch.nn.Parameter(torch.tensor([0.5, other, -0.5]))
+    SteSign()(latent).sum().backward()
+
+    assert latent.grad.tolist() == [1, open_, 1]
+
+
 def test_strict_gate_is_refused_on_weights():
     with pytest.raises(RecipeError, match=r"gate 'strict' for weights.*use 'inclusive'"):
         SteSign(gate="strict").attach(torch.zeros(2, 2))

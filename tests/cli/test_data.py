@@ -55,3 +55,19 @@ def test_imagenet_is_sorted_from_the_command_line(tmp_path):
 
 def test_sorting_without_labels_is_a_usage_error(tmp_path):
     assert bnndeploy("--sort-imagenet", tmp_path / "val.tar").exit_code == 2
+
+
+def test_samples_are_written_and_listed(tmp_path):
+    result = bnndeploy("digits", "--samples", 2, "--out", tmp_path, "--json")
+
+    assert result.exit_code == 0
+    files = json.loads(result.stdout)["files"]
+    assert sorted(files) == sorted(str(path) for path in tmp_path.glob("*.png"))
+    assert len(files) == 2
+
+
+def test_samples_without_a_folder_are_a_usage_error():
+    result = bnndeploy("digits", "--samples", 2)
+
+    assert result.exit_code == 2
+    assert "--out" in result.output

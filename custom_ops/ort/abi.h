@@ -33,6 +33,7 @@ inline constexpr uint32_t kApiVersion = 18;
 inline constexpr int kErrorInvalidArgument = 2;
 inline constexpr int kInputOutputRequired = 0;
 inline constexpr int kInputOutputOptional = 1;
+inline constexpr int kInputOutputVariadic = 2;
 inline constexpr int kMemoryDefault = 0;
 inline constexpr int kAttributeInt = 1;
 inline constexpr int kAttributeInts = 2;

@@ -42,14 +42,25 @@ OrtStatus* Guard(const OpDefinition& definition, const std::string& node, const 
   }
 }
 
+// An output of several may be unnamed, that is '', but must be listed: ONNX Runtime before 1.28
+// writes beyond its own list when shape inference states an output that a node does not list. Only
+// "variadic, at least one" says "listed", and it also allows more, which Create refuses.
+int OutputCharacteristic(const CustomOp* op, size_t index) {
+  const size_t count = Definition(op).outputs.size();
+  if (count == 1) return kInputOutputRequired;
+  return index + 1 == count ? kInputOutputVariadic : kInputOutputOptional;
+}
+
 OrtStatus* Create(const CustomOp* op, const OrtApi*, const OrtKernelInfo* info, void** kernel) {
   const OpDefinition& definition = Definition(op);
   const std::string name = NodeName(info);
   return Guard(definition, name, [&] {
+    const Node node(info, definition);
+    node.CheckOutputCount();
     auto instance = std::make_unique<Instance>();
     instance->definition = &definition;
     instance->name = name;
-    instance->kernel = definition.create(Node(info, definition));
+    instance->kernel = definition.create(node);
     *kernel = instance.release();
   });
 }
@@ -114,9 +125,9 @@ AdaptedOp::AdaptedOp(const OpDefinition& op_definition) : CustomOp{}, definition
   GetOutputType = any_type;
   GetOutputTypeCount = [](const CustomOp* op) { return Definition(op).outputs.size(); };
   GetInputCharacteristic = [](const CustomOp*, size_t) { return kInputOutputRequired; };
-  GetOutputCharacteristic = [](const CustomOp* op, size_t) {
-    return Definition(op).outputs.size() > 1 ? kInputOutputOptional : kInputOutputRequired;
-  };
+  GetOutputCharacteristic = OutputCharacteristic;
+  GetVariadicOutputMinArity = [](const CustomOp*) { return 1; };
+  GetVariadicOutputHomogeneity = [](const CustomOp*) { return 0; };
   GetInputMemoryType = [](const CustomOp*, size_t) { return kMemoryDefault; };
   CreateKernelV2 = Create;
   KernelComputeV2 = ort::Compute;

@@ -61,6 +61,13 @@ Type Node::InputType(size_t index, std::initializer_list<Type> allowed) const {
   Fail(InputSubject(index), ToString(type), expected);
 }
 
+void Node::CheckOutputCount() const {
+  size_t count = 0;
+  Check(GetApi().KernelInfo_GetOutputCount(info_, &count));
+  const size_t expected = definition_.outputs.size();
+  if (count != expected) Fail("outputs", std::to_string(count), std::to_string(expected));
+}
+
 void Node::CheckOutputType(size_t index, Type type) const {
   if (!Wants(index)) return;
   OrtTypeInfo* info = nullptr;
@@ -79,9 +86,6 @@ std::optional<Tensor> Node::ConstantInput(size_t index) const {
 }
 
 bool Node::Wants(size_t output) const {
-  size_t count = 0;
-  Check(GetApi().KernelInfo_GetOutputCount(info_, &count));
-  if (output >= count) return false;
   size_t size = 0;
   Check(GetApi().KernelInfo_GetOutputName(info_, output, nullptr, &size));
   return size > 1;  // the size counts the terminating zero

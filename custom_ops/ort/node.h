@@ -30,6 +30,9 @@ class Node : public Attributes {
   // Tells whether the node names this output.
   bool Wants(size_t output) const;
 
+  // Throws unless the node lists exactly the outputs of the op.
+  void CheckOutputCount() const;
+
   // Throws unless ONNX Runtime takes the output for this type: it allocates the output, so a model
   // that declares a smaller type would make a kernel write beyond the end.
   void CheckOutputType(size_t index, Type type) const;

@@ -98,6 +98,7 @@ static_assert(ORT_API_VERSION >= bnn::ort::kApiVersion);
 static_assert(ORT_INVALID_ARGUMENT == bnn::ort::kErrorInvalidArgument);
 static_assert(INPUT_OUTPUT_REQUIRED == bnn::ort::kInputOutputRequired);
 static_assert(INPUT_OUTPUT_OPTIONAL == bnn::ort::kInputOutputOptional);
+static_assert(INPUT_OUTPUT_VARIADIC == bnn::ort::kInputOutputVariadic);
 static_assert(OrtMemTypeDefault == bnn::ort::kMemoryDefault);
 static_assert(ORT_OP_ATTR_INT == bnn::ort::kAttributeInt);
 static_assert(ORT_OP_ATTR_INTS == bnn::ort::kAttributeInts);

@@ -203,3 +203,16 @@ def test_an_unknown_instruction_set_is_an_error_that_lists_the_known(run_op, mon
 
     with pytest.raises(ModelFileError, match="BNNDEPLOY_ISA: got 'mmx', expected one of scalar, a"):
         run_op("Sign", [floats(1)])
+
+
+@pytest.mark.parametrize("outputs", [("Y",), ("Y", "Ybits", "Z")])
+def test_a_product_lists_exactly_two_outputs(run_op, outputs):
+    inputs, attributes = VALID["XnorGemm"]
+    message = (
+        r"output size 1 not in range \[min=2"
+        if len(outputs) == 1
+        else r"arg \(Z\) type inference failed"
+    )
+
+    with pytest.raises(ModelFileError, match=message):
+        run_op("XnorGemm", list(inputs.values()), outputs=outputs, **attributes)

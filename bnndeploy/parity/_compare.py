@@ -15,6 +15,9 @@ from bnndeploy.parity._walk import NodeRun
 
 _PRODUCTS = ("XnorGemm", "XnorConv", "TernaryGemm", "TernaryConv")
 
+LARGEST = float(np.finfo(np.float64).max)
+"""Stands for the difference between a number and NaN or infinity, which JSON does not know."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -42,7 +45,7 @@ def numbers_differ(left: Array, right: Array, band: Array | float = 0.0) -> Diff
         error = np.where(unequal, np.abs(a - b), 0.0)
     beyond = unequal & ~(error <= band)  # NaN against a number is beyond every band
     finite = error[np.isfinite(error)]
-    worst = float(finite.max(initial=0.0)) if finite.size == error.size else float("inf")
+    worst = float(finite.max(initial=0.0)) if finite.size == error.size else LARGEST
     return Difference(left.size, int(beyond.sum()), int(unequal.sum() - beyond.sum()), worst)
 
 
@@ -58,7 +61,7 @@ def outputs_differ(
     total = Difference(0, 0)
     for left, right in zip(got, expected, strict=True):
         if left.dtype != right.dtype or left.shape != right.shape:
-            part = Difference(right.size, right.size, 0, float("inf"))
+            part = Difference(right.size, right.size, 0, LARGEST)
         elif right.dtype == np.uint32:
             part = bits_differ(left, right, None if band is None else _near_bits(run, band))
         else:

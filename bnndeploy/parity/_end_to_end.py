@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from bnndeploy.parity._compare import bits_differ, numbers_differ
 from bnndeploy.parity._model import Array, Model, describe
 from bnndeploy.parity._report import Disagreement, EndToEndStep
 from bnndeploy.runtime import InferenceSession
@@ -20,30 +21,51 @@ TIE = 1e-5
 
 @dataclass(frozen=True)
 class Batch:
-    """Inputs, what the trained module says, and its activations where the file was real."""
+    """What the trained module says of some inputs.
+
+    Attributes:
+        inputs: The inputs by name.
+        expected: Its first output.
+        given: Its activations at the values of the graph that real numbers decide.
+        exact: Its activations at those that follow from bits alone.
+        labels: The right classes, where they are known.
+    """
 
     inputs: dict[str, Array]
     expected: Array
     given: dict[str, Array]
+    exact: dict[str, Array]
     labels: Array | None = None
 
 
 class EndToEnd:
     """Runs the whole file, and the file from its binary activations on, batch by batch."""
 
-    def __init__(self, model: Model, source: str, real_values: dict[str, Array]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        source: str,
+        real_values: dict[str, Array],
+        exact_values: dict[str, Array],
+    ) -> None:
         self.step = EndToEndStep(source)
         self.model = model
         self._session = InferenceSession(model.path)
-        self._given_session = self._cut(real_values) if real_values else None
+        self._given_session = self._cut(real_values, exact_values) if real_values else None
         self._correct = [0, 0]
         self._labelled = False
 
-    def _cut(self, real_values: dict[str, Array]) -> InferenceSession:
-        """Opens the file from the values on that real arithmetic decides."""
-        values = [describe(n, array, free_batch=True) for n, array in real_values.items()]
-        part = self.model.part(values, list(self.model.proto.graph.output), functions=True)
-        return InferenceSession(part.SerializeToString())
+    def _cut(
+        self, real_values: dict[str, Array], exact_values: dict[str, Array]
+    ) -> InferenceSession:
+        """Opens the file from the values on that real numbers decide, its inner bits exposed."""
+        given, exact = (
+            [describe(name, array, free_batch=True) for name, array in values.items()]
+            for values in (real_values, exact_values)
+        )
+        inner = [value for value in exact if value.name not in self.model.outputs]
+        outputs = [*self.model.proto.graph.output, *inner]
+        return InferenceSession(self.model.part(given, outputs, functions=True).SerializeToString())
 
     def run(self, batches: Iterable[Batch]) -> EndToEndStep:
         """Compares all batches."""
@@ -59,28 +81,36 @@ class EndToEnd:
 
     def _compare(self, batch: Batch) -> None:
         step, start = self.step, self.step.images
-        got = _first(self._session, batch.inputs)
+        got = _run(self._session, batch.inputs)[self.model.outputs[0]]
         step.disagreements += _disagreements(batch, got, start, tie=0.0)
-        difference = np.abs(got.astype(np.float64) - batch.expected)
-        step.worst = max(step.worst, float(difference.max(initial=0.0)))
+        step.worst = max(step.worst, numbers_differ(got, batch.expected).worst)
         if self._given_session is not None:
-            given = _first(self._given_session, batch.inputs | batch.given)
+            values = _run(self._given_session, batch.inputs | batch.given)
+            given = values[self.model.outputs[0]]
             step.given_disagreements += _disagreements(batch, given, start, tie=TIE)
             step.given = (step.given or 0) + len(given)
+            self._count_bits(values, batch.exact)
         if batch.labels is not None:
             self._labelled = True
             for which, outputs in enumerate((batch.expected, got)):
                 self._correct[which] += int((outputs.argmax(axis=1) == batch.labels).sum())
         step.images += len(got)
 
+    def _count_bits(self, got: dict[str, Array], exact: dict[str, Array]) -> None:
+        for name, expected in exact.items():
+            differ = bits_differ if expected.dtype == np.uint32 else numbers_differ
+            found = differ(got[name], expected)
+            self.step.bits_compared += found.compared
+            if found.differing:
+                before = self.step.bits_differing.get(name, 0)
+                self.step.bits_differing[name] = before + found.differing
 
-def _first(session: InferenceSession, feeds: dict[str, Array]) -> Array:
-    """Runs a session on those feeds that it asks for."""
+
+def _run(session: InferenceSession, feeds: dict[str, Array]) -> dict[str, Array]:
+    """Runs a session on those feeds that it asks for; returns its outputs by name."""
     wanted = {entry.name for entry in session.get_inputs()}
-    outputs: Sequence[Array] = session.run(
-        None, {name: array for name, array in feeds.items() if name in wanted}
-    )
-    return outputs[0]
+    results = session.run(None, {name: array for name, array in feeds.items() if name in wanted})
+    return dict(zip((entry.name for entry in session.get_outputs()), results, strict=True))
 
 
 def _disagreements(batch: Batch, got: Array, start: int, tie: float) -> list[Disagreement]:

@@ -88,6 +88,8 @@ class EndToEndStep:
         given: How many of them were also run with the real layers' results taken as given; None
             where this could not be done.
         given_disagreements: Those that then differ.
+        bits_compared: Bits inside the integer chains that were compared in that run.
+        bits_differing: How many of them differ, for each value of the graph where some do.
         disagreements: Those that differ from the inputs alone.
         allowed: How many of the latter are allowed: 0.01 % of the images, at least one.
         trained_accuracy: Share of right classes of the trained module, where labels are known.
@@ -99,6 +101,8 @@ class EndToEndStep:
     images: int = 0
     given: int | None = None
     given_disagreements: list[Disagreement] = field(default_factory=list)
+    bits_compared: int = 0
+    bits_differing: dict[str, int] = field(default_factory=dict)
     disagreements: list[Disagreement] = field(default_factory=list)
     allowed: int = 1
     trained_accuracy: float | None = None
@@ -109,7 +113,8 @@ class EndToEndStep:
 
     @property
     def passed(self) -> bool:
-        return not self.given_disagreements and len(self.disagreements) <= self.allowed
+        given = not self.given_disagreements and not self.bits_differing
+        return given and len(self.disagreements) <= self.allowed
 
     @property
     def result(self) -> str:
@@ -119,6 +124,10 @@ class EndToEndStep:
         if self.given is not None:
             same = self.given - len(self.given_disagreements)
             parts.append(f"{same:,} of {self.given:,} given the real layers' results")
+        if self.bits_compared:
+            wrong = sum(self.bits_differing.values())
+            where = f" (in {', '.join(self.bits_differing)})" if wrong else ""
+            parts.append(f"there {wrong:,} of {self.bits_compared:,} inner bits differ{where}")
         if self.trained_accuracy is not None and self.deployed_accuracy is not None:
             parts.append(
                 f"accuracy {self.trained_accuracy:.2%} trained, {self.deployed_accuracy:.2%} here"

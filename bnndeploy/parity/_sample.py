@@ -35,6 +35,7 @@ class SampleReference:
         self.name: str | None = None
         self.source = "embedded sample"
         self.real_values: dict[str, Array] = {}
+        self.exact_values: dict[str, Array] = {}
         self.reproducer: Reproducer | None = None
         self._model = model
         self._sample = read_sample(model)
@@ -49,7 +50,7 @@ class SampleReference:
         return step
 
     def batches(self) -> Iterator[Batch]:
-        yield Batch(self._sample.inputs, self._sample.outputs[0], {})
+        yield Batch(self._sample.inputs, self._sample.outputs[0], {}, {})
 
 
 def read_sample(model: Model) -> Sample:

@@ -18,7 +18,7 @@ from bnndeploy.parity._compare import (
 )
 from bnndeploy.parity._end_to_end import Batch
 from bnndeploy.parity._model import Array, Model, describe, is_ours, label
-from bnndeploy.parity._probes import activation, read_probes, record
+from bnndeploy.parity._probes import Recording, activation, read_probes, record
 from bnndeploy.parity._report import Check, NodeStep
 from bnndeploy.parity._reproducer import Reproducer
 from bnndeploy.parity._run import RunInputs, check_recipe, version_note
@@ -56,6 +56,7 @@ class RunReference:
         check_recipe(model, run)
         self.name: str | None = run.name
         self.real_values: dict[str, Array] = {}
+        self.exact_values: dict[str, Array] = {}
         self.reproducer: Reproducer | None = None
         self.step = NodeStep(1, "trained module ↔ packed graph (oracle)", note=version_note(model))
         self._model, self._module = model, run.module
@@ -85,8 +86,7 @@ class RunReference:
             self._add(label(run.node), probe.module, exact, found, {name: expected})
             run.outputs[name] = self._given[name] = expected
             self._exact[name] = True
-            if not exact:
-                self.real_values[name] = expected
+            (self.exact_values if exact else self.real_values)[name] = expected
 
     def finish(self, outputs: dict[str, Array]) -> NodeStep:
         """Compares the outputs of the graph with those of the trained module."""
@@ -98,19 +98,25 @@ class RunReference:
         return self.step
 
     def batches(self) -> Iterator[Batch]:
-        """Yields the test images with the trained module's outputs and real-valued decisions."""
-        real = [self._probes[name] for name in self.real_values]
+        """Yields the test images with the trained module's outputs and activations."""
+        kept = [self._probes[name] for name in (*self.real_values, *self.exact_values)]
+        paths = [probe.module for probe in kept]
         for inputs, labels in self._inputs.batches():
-            recording = record(
-                self._module, list(inputs.values()), [probe.module for probe in real]
+            recording = record(self._module, list(inputs.values()), paths)
+            given, exact = (
+                self._activations(recording, values)
+                for values in (self.real_values, self.exact_values)
             )
-            count = len(recording.outputs[0])
-            given = {}
-            for probe in real:
-                like = self.real_values[probe.value]
-                shaped = np.empty((count, *like.shape[1:]), like.dtype)
-                given[probe.value] = activation(recording, probe, shaped)
-            yield Batch(inputs, recording.outputs[0], given, labels)
+            yield Batch(inputs, recording.outputs[0], given, exact, labels)
+
+    def _activations(self, recording: Recording, seen: dict[str, Array]) -> dict[str, Array]:
+        """Returns the trained module's values where steps 1 to 3 saw values of this shape."""
+        found = {}
+        for name, value in seen.items():
+            rows = len(value) * len(recording.outputs[0]) // len(self._recording.outputs[0])
+            like = np.empty((rows, *value.shape[1:]), value.dtype)
+            found[name] = activation(recording, self._probes[name], like)
+        return found
 
     def _add(
         self, node: str, against: str, exact: bool, found: Difference, expected: dict[str, Array]

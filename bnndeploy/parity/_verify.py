@@ -27,7 +27,8 @@ class Reference(Protocol):
         name: The run, if there is one.
         feeds: The inputs for steps 1 to 3.
         source: Where the inputs of step 4 come from.
-        real_values: Values of the graph that real arithmetic decides, as step 1 saw them.
+        real_values: Probed values that real numbers decide, as steps 1 to 3 saw them.
+        exact_values: Probed values that follow from bits alone.
         reproducer: The first difference of step 1.
     """
 
@@ -35,6 +36,7 @@ class Reference(Protocol):
     feeds: dict[str, Array]
     source: str
     real_values: dict[str, Array]
+    exact_values: dict[str, Array]
     reproducer: Reproducer | None
 
     def see(self, run: NodeRun) -> None:
@@ -83,7 +85,8 @@ def verify(
         outputs |= {name: node_run.outputs[name] for name in node_run.outputs.keys() & wanted}
     first = reference.finish({name: outputs[name] for name in model.outputs})
     first.checks += check_weights(model)
-    last = EndToEnd(model, reference.source, reference.real_values).run(reference.batches())
+    end_to_end = EndToEnd(model, reference.source, reference.real_values, reference.exact_values)
+    last = end_to_end.run(reference.batches())
     steps: list[NodeStep | EndToEndStep] = [first, nodes.kernels, nodes.functions, last]
     samples = len(next(iter(reference.feeds.values())))
     report = ParityReport(str(model.path), reference.name, samples, steps)

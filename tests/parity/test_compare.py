@@ -8,6 +8,7 @@ from bnndeploy.ops.names import DOMAIN
 from bnndeploy.ops.oracle import run_op
 from bnndeploy.ops.packing import pack_bits, pack_ternary
 from bnndeploy.parity._compare import (
+    LARGEST,
     bits_differ,
     numbers_differ,
     outputs_differ,
@@ -120,7 +121,7 @@ def test_nan_equals_nan_and_zeros_of_both_signs_are_equal():
 def test_nan_against_a_number_is_beyond_every_band():
     found = numbers_differ(np.array([np.nan, 1.0]), np.array([1.0, 1.0]), band=10.0)
 
-    assert (found.differing, found.worst) == (1, np.inf)
+    assert (found.differing, found.worst) == (1, LARGEST)
 
 
 def test_bits_are_counted_one_by_one():

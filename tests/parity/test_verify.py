@@ -46,6 +46,8 @@ def test_a_right_file_passes_all_steps_with_its_run(packed, run, data):
     }  # fmt: skip
     assert (end_to_end.images, end_to_end.given) == (300, 300)
     assert end_to_end.given_disagreements == []
+    assert end_to_end.bits_compared == 300 * 2 * 2 * 64  # second.bits, two words a pixel
+    assert end_to_end.bits_differing == {}
     assert end_to_end.trained_accuracy == 1.0
     report.raise_if_failed()
 
@@ -68,7 +70,8 @@ def test_a_flipped_weight_bit_is_found_at_its_node_and_nowhere_behind(packed, ru
 
     report = verify(packed.path, run, data)
 
-    assert steps(report)[:3] == [False, True, True]
+    assert steps(report) == [False, True, True, False]
+    assert list(report.steps[3].bits_differing) == ["second.bits"]
     assert [c.node for c in report.steps[0].checks if not c.passed] == [
         "pool (MaxPoolBits)",
         "initializers",

@@ -19,7 +19,7 @@ from bnndeploy.export.metadata import FORMAT, find_probes, set_metadata, version
 from bnndeploy.export.passes.name_values import NameValues
 from bnndeploy.export.pipeline import PACK, SIMPLIFY, run_passes
 from bnndeploy.export.qonnx import write_quantizers
-from bnndeploy.export.report import ExportReport, bytes_by_kind, count_nodes
+from bnndeploy.export.report import ExportReport, bytes_by_kind
 from bnndeploy.export.sample import name_sample
 from bnndeploy.export.writing import check, write_model
 from bnndeploy.ops.names import DOMAIN, IR_VERSION, OPSET, SIGNATURES, VERSION
@@ -68,7 +68,7 @@ def compile_graph(
     """
     context = Context()
     run_passes(traced, [*SIMPLIFY, *read], context)
-    nodes_before = count_nodes(ir.to_proto(traced))
+    before = _without_constants(traced)
     _FORMS[form](traced, context)
     run_passes(traced, [NameValues()], context)
     context.forget_settled(traced.graph)
@@ -87,7 +87,7 @@ def compile_graph(
         entries["sample"] = name_sample(entries["sample"], model)
     set_metadata(model, entries)
     attach_functions(model)
-    report = ExportReport(form, model, path, nodes_before, count_nodes(model), context.events)
+    report = ExportReport(form, model, before, path, context.events)
     if path is None:
         check(model, "model")
         report.size = model.ByteSize()
@@ -117,6 +117,16 @@ def finish(model: ir.Model) -> onnx.ModelProto:
             missing = len(SIGNATURES[node.op_type].outputs) - len(node.output)
             node.output.extend([""] * missing)
     return proto
+
+
+def _without_constants(model: ir.Model) -> onnx.ModelProto:
+    """Returns the nodes alone, for the report."""
+    bare = onnx.ModelProto()
+    bare.graph.name = "traced"
+    bare.graph.node.extend(ir.to_proto(node) for node in model.graph)
+    bare.graph.input.extend(ir.to_proto(value) for value in model.graph.inputs)
+    bare.graph.output.extend(ir.to_proto(value) for value in model.graph.outputs)
+    return bare
 
 
 def _rename_batch(graph: ir.Graph) -> None:

@@ -29,7 +29,7 @@ from bnndeploy.export.importer import load_model
 from bnndeploy.export.passes.name_values import NameValues
 from bnndeploy.export.pipeline import run_passes
 from bnndeploy.export.product import PRODUCTS, Product, bit_channels
-from bnndeploy.ops.packing import unpack_bits, unpack_mask
+from bnndeploy.ops.packing import WORD_BITS, unpack_bits, unpack_mask
 
 
 def expand(model: onnx.ModelProto | str | Path) -> onnx.ModelProto:
@@ -44,16 +44,25 @@ def expand(model: onnx.ModelProto | str | Path) -> onnx.ModelProto:
     loaded = ir.from_proto(load_model(model))
     loaded.functions.clear()
     graph = loaded.graph
+    # Asked before anything is replaced: what makes the bits tells how many there are.
+    channels = {
+        output: bit_channels(output)
+        for node in graph
+        for output in node.outputs
+        if output.dtype == ir.DataType.UINT32
+    }
     for node in list(graph):
-        if node.outputs[0].dtype == ir.DataType.UINT32:
+        if node.outputs[0] in channels:
             if is_op(node, "Reshape"):
-                _reshape(graph, node)
+                _reshape(graph, node, channels[node.outputs[0]])
             elif is_op(node, "Concat"):
                 node.attributes["axis"] = ir.AttrInt64("axis", 1)
+            elif is_op(node, "Slice"):
+                _slice(graph, node)
         if is_ours(node, "PackBits"):
             _pack(graph, node)
         elif is_ours(node, "MaxPoolBits"):
-            _pool(graph, node)
+            _pool(graph, node, channels[node.outputs[0]])
         elif is_ours(node, *PRODUCTS):
             _product(graph, Product(node))
     for node in list(graph):
@@ -69,13 +78,23 @@ def expand(model: onnx.ModelProto | str | Path) -> onnx.ModelProto:
     return finish(loaded)
 
 
-def _reshape(graph: ir.Graph, node: ir.Node) -> None:
+def _reshape(graph: ir.Graph, node: ir.Node, channels: int) -> None:
     """Reshapes words between ``[N, 1, 1, Cw]`` and ``[N, Cw]``: the floats have their channels."""
-    assert node.inputs[0] is not None
-    channels = bit_channels(node.outputs[0])
     target = [-1, channels, 1, 1] if rank(node.outputs[0]) == 4 else [-1, channels]
     shape = add_constant(graph, np.array(target, np.int64), f"{node.name}.floats")
     node.replace_input_with(1, shape)
+
+
+def _slice(graph: ir.Graph, node: ir.Node) -> None:
+    """Slices floats where words were sliced: axes by channel, channels in whole words."""
+    starts, ends, axes, steps = (np.array(constant(value)) for value in node.inputs[1:])
+    last = (rank(node.outputs[0]) or 0) - 1
+    words = axes == last
+    starts, ends = (np.where(words, n * WORD_BITS, n) for n in (starts, ends))
+    moved = np.where(words, 1, np.where(axes > 0, axes + 1, 0))
+    for index, numbers in enumerate((starts, ends, moved, steps)):
+        operand = add_constant(graph, numbers.astype(np.int64), f"{node.name}.{index}")
+        node.replace_input_with(index + 1, operand)
 
 
 def _pack(graph: ir.Graph, node: ir.Node) -> None:
@@ -110,8 +129,7 @@ def _replace_bits(
     replace(bits, signs.outputs[0])
 
 
-def _pool(graph: ir.Graph, node: ir.Node) -> None:
-    channels = bit_channels(node.outputs[0])
+def _pool(graph: ir.Graph, node: ir.Node, channels: int) -> None:
     invert = constant(node.inputs[1])
     assert invert is not None
     geometry = {name: attribute(node, name) for name in ("kernel_shape", "strides", "pads")}

@@ -28,9 +28,8 @@ class ExportReport:
     Attributes:
         form: "packed", "float", "standard", "int8" or "qonnx".
         model: The model.
+        traced: The graph before the passes, without its constants.
         path: Where it was written, None if it was not.
-        nodes_before: Operators of the traced graph and how often each occurs.
-        nodes_after: The same of the exported graph.
         events: What the passes did and why they declined.
         size: Bytes of the file.
         bytes_by_kind: Bytes of 1-bit weights, 2-bit weights, float and integer constants,
@@ -40,13 +39,22 @@ class ExportReport:
 
     form: str
     model: onnx.ModelProto
+    traced: onnx.ModelProto
     path: Path | None
-    nodes_before: dict[str, int]
-    nodes_after: dict[str, int]
     events: list[Event] = field(default_factory=list)
     size: int = 0
     bytes_by_kind: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+
+    @property
+    def nodes_before(self) -> dict[str, int]:
+        """Operators of the traced graph and how often each occurs."""
+        return count_nodes(self.traced)
+
+    @property
+    def nodes_after(self) -> dict[str, int]:
+        """Operators of the exported graph and how often each occurs."""
+        return count_nodes(self.model)
 
     @property
     def fired(self) -> list[Event]:
@@ -57,7 +65,7 @@ class ExportReport:
         return [event for event in self.events if not event.fired]
 
     def to_json(self) -> dict[str, Any]:
-        """Returns all but the model, ready for JSON."""
+        """Returns all but the graphs, ready for JSON."""
         return {
             "form": self.form,
             "path": None if self.path is None else str(self.path),

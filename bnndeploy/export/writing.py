@@ -39,11 +39,13 @@ def write_model(
     Raises:
         ExportError: If the checker finds a fault or the file cannot be written.
     """
-    refuse_existing(path, force)
     weights = sum(len(tensor.raw_data) for tensor in model.graph.initializer)
+    external = weights > limit
+    for target in [path, *([data_path(path)] if external else [])]:
+        refuse_existing(target, force)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            data = _write_into(Path(folder), model, path, external=weights > limit)
+            data = _write_into(Path(folder), model, path, external=external)
             size = 0
             # The weights first: a model is never there before its weights.
             for written, target in [*data, (Path(folder) / path.name, path)]:
@@ -66,13 +68,18 @@ def _write_into(
             stream.flush()
             os.fsync(stream.fileno())
         return []
-    location = f"{path.name}.data"
+    location = data_path(path).name
     outside = onnx.ModelProto()
     outside.CopyFrom(model)
     convert_model_to_external_data(outside, location=location, size_threshold=1024)
     onnx.save(outside, written)
     check(written, path.name)
-    return [(folder / location, path.parent / location)]
+    return [(folder / location, data_path(path))]
+
+
+def data_path(path: Path) -> Path:
+    """Returns where the weights of a large model go."""
+    return path.with_name(f"{path.name}.data")
 
 
 def check(model: onnx.ModelProto | Path, name: str) -> None:

@@ -5,7 +5,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 import torch
-from _exported import export, small_export
+from _exported import export, randomise, small_export
 from torch import nn
 
 from bnndeploy.errors import ModelFileError
@@ -72,3 +72,32 @@ def test_a_damaged_file_gives_one_clear_error(tmp_path):
 
     with pytest.raises(ModelFileError, match=r"broken\.onnx: is not a readable ONNX model"):
         expand(path)
+
+
+def test_moved_bits_expand_to_moved_floats():
+    """Concat, Slice and MaxPoolBits that inverts, all on words."""
+
+    class Moves(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sign, self.pool = get("ste_sign"), nn.MaxPool2d(2)
+            self.conv = QuantConv2d(
+                64, 40, 1, input_quantizer="ste_sign", weight_quantizer="ste_sign"
+            )
+            self.norm = nn.BatchNorm2d(40)
+            self.last = QuantConv2d(72, 3, (2, 1), weight_quantizer="ste_sign")
+
+        def forward(self, x):
+            signs = self.sign(x)[:, 32:, 1:3, 1:2]
+            y = self.norm(self.pool(self.conv(x)))
+            joined = torch.cat([signs, self.sign(y)[:, :, :2, :1]], dim=1)
+            return self.last(joined)
+
+    torch.manual_seed(1)
+    report = export(randomise(Moves(), 1), torch.zeros(2, 64, 6, 4))
+    x = np.random.default_rng(2).standard_normal((3, 64, 6, 4), np.float32)
+    standard = expand(report.model)
+
+    packed = {node.op_type for node in report.model.graph.node if node.output[0]}
+    assert {"MaxPoolBits", "Slice", "Concat"} <= packed
+    np.testing.assert_allclose(run(standard, x), run(report.model, x), atol=1e-5)

@@ -60,3 +60,10 @@ def test_gradient_passes_inside_the_clip_and_skips_the_scale():
 def test_wrong_options_are_named(options, message):
     with pytest.raises(RecipeError, match=message):
         get("twn", **options)
+
+
+def test_a_weight_on_the_threshold_gives_zero():
+    # mean |w| = 1, so D = 0.5.
+    weight = torch.tensor([[1.0, 0.5, -0.5, 2.0]])
+
+    assert Twn(factor=0.5).codes_and_scales(weight).codes.tolist() == [[1, 0, 0, 1]]

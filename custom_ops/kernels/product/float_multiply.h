@@ -25,7 +25,7 @@ class FloatMultiplier {
     for (int64_t index = b_.strip_begin; index < b_.strip_end; ++index) {
       strip_ = StripAt(s_, index);
       codes_ = float_rows::StripCodes(b_, index);
-      const StripEpilogue epilogue = LoadStripEpilogue(b_, strip_);
+      const StripEpilogue epilogue = LoadStripEpilogue<V>(b_, strip_);
       finisher_.Bind(b_, strip_, 0, &epilogue);
       for (int64_t p = b_.position_begin; p < b_.position_end; p += kChunk) {
         const int64_t left = b_.position_end - p;

@@ -35,7 +35,7 @@ class LaneMultiplier {
           b_.packed + static_cast<size_t>(index) * words::StripBytes<Format>(s_);
       header_ = reinterpret_cast<const int32_t*>(packed);
       codes_ = reinterpret_cast<const uint64_t*>(packed + words::HeaderBytes(s_));
-      const StripEpilogue epilogue = LoadStripEpilogue(b_, strip_);
+      const StripEpilogue epilogue = LoadStripEpilogue<typename I::Vector>(b_, strip_);
       finisher_.Bind(b_, strip_, 0, &epilogue);
       RunStrip();
     }

@@ -32,21 +32,29 @@ struct StripEpilogue {
 
 // Copies the lanes and tells whether any differs from the neutral value.
 inline bool LoadLanes(const Vector& v, const Strip& strip, float neutral, float* lanes) {
-  bool used = false;
-  for (int64_t i = 0; i < kStrip; ++i) {
-    lanes[i] = i < strip.count ? v.data[(strip.first + i) * v.stride] : neutral;
-    used |= !(lanes[i] == neutral);
+  if (v.stride == 0) {
+    for (int64_t i = 0; i < kStrip; ++i) lanes[i] = v.data[0];
+    return !(v.data[0] == neutral);
   }
-  return used;
+  int differing = 0;
+  for (int64_t i = 0; i < kStrip; ++i) lanes[i] = neutral;
+  for (int64_t i = 0; i < strip.count; ++i) {
+    lanes[i] = v.data[strip.first + i];
+    differing += !(lanes[i] == neutral);
+  }
+  return differing != 0;
 }
 
-// The least sum that reaches the threshold; sums are at most 2^24 in size, NaN is never reached.
-inline int32_t WholeThreshold(float threshold) {
-  constexpr float kBeyond = 0x1p25f;
-  if (!(threshold <= kBeyond)) return INT32_MAX;
-  if (threshold < -kBeyond) return INT32_MIN;
-  const auto below = static_cast<int32_t>(threshold);  // towards zero
-  return static_cast<float>(below) < threshold ? below + 1 : below;
+// The least sum that reaches the threshold: sums are at most 2^24 in size, NaN is never reached.
+template <typename V>
+void LoadWholeThresholds(const float* thresholds, int32_t* whole) {
+  const auto beyond = V::Broadcast(0x1p25f);
+  for (int64_t i = 0; i < kStrip; i += V::kLanes) {
+    const auto t = V::Load(thresholds + i);
+    // Max and Select turn NaN to `beyond`; the rest is cut to what int32 holds.
+    const auto low = V::Max(V::Broadcast(-0x1p25f), V::Ceil(t));
+    V::StoreInts(whole + i, V::Select(V::GreaterEqual(beyond, t), low, beyond));
+  }
 }
 
 inline float FirstResidual(const Block& b) {
@@ -55,7 +63,8 @@ inline float FirstResidual(const Block& b) {
   return value;
 }
 
-inline StripEpilogue LoadStripEpilogue(const Block& b, const Strip& strip) {
+template <typename V>
+StripEpilogue LoadStripEpilogue(const Block& b, const Strip& strip) {
   const Epilogue& e = b.call->epilogue;
   StripEpilogue lanes;
   lanes.acc_min = e.acc_min;
@@ -66,7 +75,7 @@ inline StripEpilogue LoadStripEpilogue(const Block& b, const Strip& strip) {
   lanes.has_slope = LoadLanes(e.slope, strip, 1.0f, lanes.slope);
   lanes.has_shift = LoadLanes(e.shift, strip, 0.0f, lanes.shift);
   LoadLanes(e.threshold, strip, 0.0f, lanes.threshold);
-  for (int i = 0; i < kStrip; ++i) lanes.whole_threshold[i] = WholeThreshold(lanes.threshold[i]);
+  LoadWholeThresholds<V>(lanes.threshold, lanes.whole_threshold);
   if (b.shape->codes != Codes::kBinary) {
     LoadLanes(e.w_pos, strip, 1.0f, lanes.w_pos);
     LoadLanes(e.w_neg, strip, 1.0f, lanes.w_neg);
@@ -83,6 +92,7 @@ class Finisher {
 
   // Binds to channels lane ... lane + kPart - 1 of a strip.
   void Bind(const Block& b, const Strip& strip, int lane, const StripEpilogue* epilogue) {
+    next_ = -1;
     b_ = &b;
     e_ = epilogue;
     strip_ = strip;
@@ -111,18 +121,20 @@ class Finisher {
 
   // Takes the sums of positions begin ... begin + count - 1: row p - begin holds kPart sums, and for
   // Codes::kTernary those of the second plane `second` elements further on.
-  void Start(const Sum* sums, int64_t row_elements, int64_t second, int64_t begin,
-             int64_t count) {
+  void Start(const Sum* sums, int64_t row_elements, int64_t second, int64_t begin, int64_t count) {
     row_ = sums;
     row_elements_ = row_elements;
     second_ = second;
     left_ = count;
-    column_ = begin % pitch_;
+    if (begin != next_) {  // else the place of the next output is known
+      column_ = begin % pitch_;
+      const int64_t line_end = column_ < valid_ ? begin : begin + pitch_ - column_;
+      const Output out = OutputAt(*b_, line_end);
+      first_ = out.first + (strip_.first + lane_) * channel_step_;
+      words_ = out.words;
+    }
+    next_ = begin + count;
     if (column_ >= valid_) Skip();
-    if (left_ <= 0) return;
-    const Output out = OutputAt(*b_, begin + count - left_);
-    first_ = out.first + (strip_.first + lane_) * channel_step_;
-    words_ = out.words;
   }
 
   // Finishes the next outputs. Returns false when nothing is left.
@@ -148,12 +160,14 @@ class Finisher {
 
   static int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-  // Steps over the positions between the last output of a line and the next line.
+  // Steps over the positions between the last output of a line and the next line, those of them
+  // that belong to this block.
   void Skip() {
-    const int64_t gap = pitch_ - column_;
+    const int64_t gap = Least(pitch_ - column_, left_);
     row_ += gap * row_elements_;
     left_ -= gap;
-    column_ = 0;
+    column_ += gap;
+    if (column_ == pitch_) column_ = 0;
   }
 
   void Advance(int64_t count) {
@@ -238,22 +252,25 @@ class Finisher {
     }
   }
 
-  // Lanes are channels; only bits are wanted.
+  // Lanes are channels; only bits are wanted. Copies keep the parameters in registers, which the
+  // stores of bits would otherwise force to be read again.
   template <typename T>
   void FinishBits(int count) {
-    const Sum* row = row_;
-    const int64_t row_elements = row_elements_;
-    const Float residual = V::Broadcast(residual_);
-    for (int p = 0; p < count; ++p, row += row_elements) {
+    const Finisher f = *this;
+    const StripEpilogue& e = *f.e_;
+    const bool has_residual = e.has_residual;
+    const Sum* row = f.row_;
+    const Float residual = V::Broadcast(f.residual_);
+    for (int p = 0; p < count; ++p, row += f.row_elements_) {
       uint32_t bits = 0;
       for (int part = 0; part < kPart; part += V::kLanes) {
-        const int at = lane_ + part;
-        Float v = FirstSteps(row, part);
-        if (e_->has_residual) v = V::Add(v, residual);
-        v = LastSteps<T>(v, V::Load(e_->slope + at), V::Load(e_->shift + at));
-        bits |= V::Bits(V::GreaterEqual(v, V::Load(e_->threshold + at))) << part;
+        const int at = f.lane_ + part;
+        Float v = f.FirstSteps(row, part);
+        if (has_residual) v = V::Add(v, residual);
+        v = f.template LastSteps<T>(v, V::Load(e.slope + at), V::Load(e.shift + at));
+        bits |= V::Bits(V::GreaterEqual(v, V::Load(e.threshold + at))) << part;
       }
-      StorePartBits(p, bits);
+      f.StorePartBits(p, bits);
     }
   }
 
@@ -362,6 +379,7 @@ class Finisher {
   // Of the next output: its sums, the elements of Y and Ybits, its place in the line.
   const Sum* row_ = nullptr;
   int64_t row_elements_ = 0, second_ = 0, first_ = 0, words_ = 0, column_ = 0, left_ = 0;
+  int64_t next_ = -1;  // position after those of the last Start
 };
 
 }  // namespace

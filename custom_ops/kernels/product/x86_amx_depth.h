@@ -103,7 +103,7 @@ class DepthMultiplier {
   void BindFinisher(int64_t strip_index) {
     FinishPending();
     const Strip strip = StripAt(s_, strip_index);
-    epilogue_ = LoadStripEpilogue(b_, strip);
+    epilogue_ = LoadStripEpilogue<V16>(b_, strip);
     finisher_.Bind(b_, strip, 0, &epilogue_);
   }
 

@@ -31,6 +31,10 @@ struct V8 {
   static Float Broadcast(float v) { return _mm256_set1_ps(v); }
   // Second operand where either is NaN.
   static Float Max(Float a, Float b) { return _mm256_max_ps(a, b); }
+  static Float Ceil(Float v) { return _mm256_ceil_ps(v); }
+  static void StoreInts(int32_t* p, Float v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_cvtps_epi32(v));
+  }
   static Float Mul(Float a, Float b) { return _mm256_mul_ps(a, b); }
   static Float Add(Float a, Float b) { return _mm256_add_ps(a, b); }
   static Float Sub(Float a, Float b) { return _mm256_sub_ps(a, b); }

@@ -27,6 +27,10 @@ struct V16 {
   static Float Broadcast(float v) { return _mm512_set1_ps(v); }
   // Second operand where either is NaN.
   static Float Max(Float a, Float b) { return _mm512_max_ps(a, b); }
+  static Float Ceil(Float v) {
+    return _mm512_roundscale_ps(v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+  }
+  static void StoreInts(int32_t* p, Float v) { _mm512_storeu_si512(p, _mm512_cvtps_epi32(v)); }
   static Float Mul(Float a, Float b) { return _mm512_mul_ps(a, b); }
   static Float Add(Float a, Float b) { return _mm512_add_ps(a, b); }
   static Float Sub(Float a, Float b) { return _mm512_sub_ps(a, b); }

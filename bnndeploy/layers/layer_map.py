@@ -145,7 +145,7 @@ def _check_settings(key: str, value: Mapping[str, Any] | str) -> None:
 
 def _choose(path: str, layer: nn.Module, layer_map: LayerMap, end: str | None) -> Choice:
     kind = type(layer).__name__
-    keys = sorted((key for key in layer_map if _matches(key, path)), key=lambda k: _rank(k, path))
+    keys = sorted((key for key in layer_map if _matches(key, path)), key=_kind_of)
     if not keys:
         return Choice(path, kind, "no key")
     key = keys[0]
@@ -167,7 +167,3 @@ def _choose(path: str, layer: nn.Module, layer_map: LayerMap, end: str | None) -
             raise RecipeError(f"layer map: {path!r} is a {kind}, which has no pad_value; drop it")
         value = {name: v for name, v in value.items() if name != "pad_value"}
     return Choice(path, kind, key, value)
-
-
-def _rank(key: str, path: str) -> int:
-    return -1 if key == path else _kind_of(key)

@@ -53,7 +53,7 @@ class PackSigns:
                 bits.metadata_props.setdefault(QUANTIZER_KEY, label)
             unpack = insert(
                 graph, node, "UnpackBits", [bits], {"channels": channels},
-                domain=DOMAIN, name=f"{node.name}.floats", like=node.outputs[0],
+                domain=DOMAIN, name=f"{module_path(node)}.floats", like=node.outputs[0],
             )  # fmt: skip
             replace(node.outputs[0], unpack.outputs[0], keep_label=False)
             graph.remove(node, safe=True)

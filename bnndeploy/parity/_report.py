@@ -57,6 +57,8 @@ class NodeStep:
     @property
     def result(self) -> str:
         """One line: what was compared and what differed."""
+        if not self.checks:
+            return "nothing to compare: the file has no operator of ours"
         compared = sum(check.compared for check in self.checks)
         differing = sum(check.differing for check in self.checks)
         explained = sum(check.explained for check in self.checks)

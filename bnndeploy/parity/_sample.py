@@ -45,7 +45,7 @@ class SampleReference:
         """Does nothing: the file carries no inner values."""
 
     def finish(self, outputs: dict[str, Array]) -> NodeStep:
-        step = NodeStep(1, "trained module's embedded outputs ↔ packed graph (oracle)")
+        step = NodeStep(1, "trained module's embedded outputs ↔ graph run by the oracle")
         step.checks += check_outputs(self._model, outputs, self._sample)
         return step
 

@@ -58,7 +58,9 @@ class RunReference:
         self.real_values: dict[str, Array] = {}
         self.exact_values: dict[str, Array] = {}
         self.reproducer: Reproducer | None = None
-        self.step = NodeStep(1, "trained module ↔ packed graph (oracle)", note=version_note(model))
+        self.step = NodeStep(
+            1, "trained module ↔ graph run by the oracle", note=version_note(model)
+        )
         self._model, self._module = model, run.module
         self._inputs = RunInputs(model, data, limit)
         self.source, self.feeds = self._inputs.source, self._inputs.first()

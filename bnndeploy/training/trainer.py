@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from bnndeploy.errors import CheckpointError, RecipeError
+from bnndeploy.errors import RecipeError
 from bnndeploy.layers import check, clip_latents
 from bnndeploy.quantizers import set_progress
-from bnndeploy.training import curves, data, distributed, losses, optimizers, schedules
+from bnndeploy.training import checkpoint, curves, data, distributed, losses, optimizers, schedules
 from bnndeploy.training._seeds import seed_for
 from bnndeploy.training.batches import Batches
 from bnndeploy.training.build import build_module
@@ -54,11 +54,7 @@ def train(
     """
     world = distributed.join()
     listener = listener if listener is not None and world.is_main else Listener()
-    if download and not world.is_main:
-        world.barrier()  # the main process fetches the files
-    splits = data.load(recipe.data, data_root, download=download and world.is_main)
-    if download and world.is_main:
-        world.barrier()
+    splits = _load(recipe, data_root, download, world)
     torch.manual_seed(seed_for(recipe.train.seed, "weights"))
     module = build_module(recipe, data.get(recipe.data, len(splits.classes)))
     folder = RunFolder(out)
@@ -126,7 +122,7 @@ class Trainer:
     def fit(self) -> dict[str, Any]:
         """Trains to the end, or to an early stop, and writes the report."""
         try:
-            self._resume()
+            checkpoint.resume(self)
             self._train()
             self._draw()
             return self._report()
@@ -147,7 +143,7 @@ class Trainer:
                 self._end_epoch()
             every = self.table.checkpoint_steps
             if epoch_done or (every and self.step % every == 0):
-                self._save()
+                checkpoint.save(self)
             if epoch_done and time.perf_counter() - drawn > _CURVES_EVERY_SECONDS:
                 self._draw()
                 drawn = time.perf_counter()
@@ -245,49 +241,6 @@ class Trainer:
         epoch, place = divmod(self.step, self.batches.per_epoch)
         return bool(patience and place == 0 and epoch - self.best["epoch"] >= patience)
 
-    def _save(self) -> None:
-        # The sums of the processes are added up: a resumed run gives them all to the first one.
-        sums = self.world.sum([self.loss_sum, self.right, self.seen])
-        if not self.world.is_main:
-            return
-        tensors = {f"module.{k}": v for k, v in self.module.state_dict().items()}
-        if self.ema is not None:
-            tensors |= {f"ema.{k}": v for k, v in self.ema.module.state_dict().items()}
-        tensors |= self.optimizer.pack() | self.layers.pack()
-        info = {
-            "classes": list(self.splits.classes),
-            "input_spec": self.splits.input_spec,
-            "best": self.best,
-            "sums": sums,
-            "seconds": self.seconds,
-        }
-        self.folder.save_last(self.step, tensors, info)
-
-    def _resume(self) -> None:
-        found = self.folder.load_last()
-        self.world.barrier()  # nobody writes before everybody has read
-        if found is None:
-            return
-        info, tensors = found
-        try:
-            self.module.load_state_dict(_below("module.", tensors))
-            if self.ema is not None:
-                self.ema.module.load_state_dict(_below("ema.", tensors))
-            self.optimizer.unpack(tensors)
-            self.layers.unpack(tensors)
-        except (RuntimeError, KeyError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            raise CheckpointError(
-                f"run {self.folder.path}: {info['file']} does not fit the network ({reason}), "
-                "expected a checkpoint of this recipe; train into another --out"
-            ) from None
-        self.step, self.best, self.seconds = info["step"], info["best"], info["seconds"]
-        if self.world.is_main:
-            self.loss_sum, right, seen = info["sums"]
-            self.right, self.seen = int(right), int(seen)
-        self.rows = self.folder.read_rows("metrics.csv", self.step)
-        self.layer_rows = self.folder.read_rows("layers.csv", self.step)
-
     def _draw(self) -> None:
         if self.world.is_main:
             curves.draw_curves(self.rows, self.folder / "curves.png")
@@ -305,9 +258,16 @@ class Trainer:
         return answer
 
 
+def _load(recipe: Recipe, root: Path | str | None, download: bool, world: World) -> DataSplits:
+    if not download:
+        return data.load(recipe.data, root)
+    if world.is_main:
+        splits = data.load(recipe.data, root, download=True)
+        world.barrier()
+        return splits
+    world.barrier()  # the main process fetches the files
+    return data.load(recipe.data, root)
+
+
 def _parallel(module: nn.Module, device: torch.device) -> DistributedDataParallel:
     return DistributedDataParallel(module, device_ids=[device] if device.type == "cuda" else None)
-
-
-def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

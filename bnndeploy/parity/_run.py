@@ -13,7 +13,7 @@ import torch
 from bnndeploy.errors import CheckpointError
 from bnndeploy.export.metadata import versions
 from bnndeploy.parity._model import Array, Model
-from bnndeploy.parity._sample import read_sample
+from bnndeploy.parity._sample import more_inputs
 
 if TYPE_CHECKING:
     from bnndeploy.training import TrainedRun
@@ -26,14 +26,14 @@ _FIRST_ROWS = (2, BATCH)
 
 
 class RunInputs:
-    """The test images of a data set, or the inputs of the embedded sample."""
+    """The test images of a data set, or more inputs like those of the embedded sample."""
 
     def __init__(self, model: Model, data: DataSplits | None, limit: int | None) -> None:
         self._model = model
         self._split = None if data is None else data.test
         if self._split is None:
-            self.source = "inputs of the embedded sample"
-            self._sample = read_sample(model).inputs
+            self.source = "generated inputs"
+            self._made = more_inputs(model, _rows)
             return
         self._count = min(len(self._split), limit or len(self._split))
         self.source = f"{self._count:,} test images"
@@ -41,16 +41,14 @@ class RunInputs:
     def first(self) -> dict[str, Array]:
         """Returns the inputs for the comparison node by node: fewer where they are large."""
         if self._split is None:
-            return self._sample
-        size = math.prod(self._images(0, 1).shape)
-        low, high = _FIRST_ROWS
-        rows = self._model.batch or max(low, min(high, _FIRST_VALUES // size))
+            return self._made
+        rows = self._model.batch or _rows(math.prod(self._images(0, 1).shape))
         return {self._model.inputs[0]: self._images(0, min(rows, self._count))}
 
     def batches(self) -> Iterator[tuple[dict[str, Array], Array | None]]:
         """Yields inputs with their labels, where there are any."""
         if self._split is None:
-            yield self._sample, None
+            yield self._made, None
             return
         rows = self._model.batch or BATCH
         for start in range(0, self._count, rows):
@@ -62,6 +60,12 @@ class RunInputs:
         assert self._split is not None
         images = self._split.batch(torch.arange(start, stop))
         return images.contiguous().numpy()
+
+
+def _rows(values: int) -> int:
+    """Returns how many inputs of so many values the oracle goes through in seconds."""
+    low, high = _FIRST_ROWS
+    return max(low, min(high, _FIRST_VALUES // max(1, values)))
 
 
 def check_recipe(model: Model, run: TrainedRun) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from bnndeploy.errors import ModelFileError
 from bnndeploy.export.metadata import weights_sha256
@@ -59,26 +62,57 @@ def read_sample(model: Model) -> Sample:
     Raises:
         ModelFileError: If the file has none, or it is damaged.
     """
+    with _damage_named(model):
+        entry = _entry(model)
+        outputs = [decode(value) for value in entry["outputs"]]
+        return Sample(_inputs(model, entry["seed"], entry["inputs"]), outputs)
+
+
+def more_inputs(model: Model, rows: Callable[[int], int]) -> dict[str, Array]:
+    """Returns inputs made like those of the sample, as many as ``rows(values of one row)``.
+
+    Raises:
+        ModelFileError: If the file has no sample, or it is damaged.
+    """
+    with _damage_named(model):
+        entry = _entry(model)
+        described = entry["inputs"]
+        if model.batch is None:
+            count = rows(sum(math.prod(value["shape"][1:]) for value in described))
+            described = [{**v, "shape": [count, *v["shape"][1:]]} for v in described]
+        return _inputs(model, entry["seed"], described)
+
+
+def _entry(model: Model) -> Any:
     entry = model.metadata.values.get("sample")
     if entry is None:
         raise ModelFileError(
             f"{model.path}: got no metadata bnndeploy.sample, expected a seed and the trained "
             "module's outputs; export the model again, or give the run with --run"
         )
+    return entry
+
+
+@contextmanager
+def _damage_named(model: Model) -> Iterator[None]:
     try:
-        arrays = generate_inputs(int(entry["seed"]), entry["inputs"])
-        names = [str(value["name"]) for value in entry["inputs"]]
-        outputs = [decode(value) for value in entry["outputs"]]
+        yield
     except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError(
             f"{model.path}: metadata bnndeploy.sample is damaged ({error}); export the model again"
         ) from error
+
+
+def _inputs(model: Model, seed: Any, described: Any) -> dict[str, Array]:
+    names = [str(value["name"]) for value in described]
     if set(names) != set(model.inputs):
         raise ModelFileError(
             f"{model.path}: metadata bnndeploy.sample has inputs {names}, the graph "
             f"{model.inputs}; export the model again"
         )
-    return Sample(dict(zip(names, arrays, strict=True)), outputs)
+    return dict(zip(names, generate_inputs(int(seed), described), strict=True))
 
 
 def check_weights(model: Model) -> list[Check]:

@@ -52,13 +52,13 @@ def test_a_right_file_passes_all_steps_with_its_run(packed, run, data):
     report.raise_if_failed()
 
 
-def test_a_right_file_passes_alone_and_with_its_run_on_the_sample(packed, run):
+def test_a_right_file_passes_alone_and_with_its_run_on_generated_inputs(packed, run):
     alone, with_run = verify(packed.path), verify(packed.path, run)
 
     assert alone.passed
     assert with_run.passed
     assert alone.steps[3].source == "embedded sample"
-    assert with_run.steps[3].images == 4
+    assert with_run.steps[3].images == 256
 
 
 def test_the_limit_bounds_the_images_of_step_four(packed, run, data):
@@ -330,3 +330,13 @@ def test_a_node_whose_one_output_is_given_keeps_computing_the_other(packed):
     pooled, computed = InferenceSession(part.SerializeToString()).run(None, given)
     assert not pooled.any()
     assert computed.any()
+
+
+def test_a_damaged_sample_is_named(packed, run):
+    packed.set_metadata(sample={"seed": 7, "inputs": [], "outputs": []})
+    with pytest.raises(ModelFileError, match=r"sample has inputs \[\], the graph \['image'\]"):
+        verify(packed.path)
+
+    packed.set_metadata(sample={"seed": 7})
+    with pytest.raises(ModelFileError, match=r"bnndeploy\.sample is damaged"):
+        verify(packed.path, run)

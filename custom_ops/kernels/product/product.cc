@@ -51,9 +51,9 @@ Product Product::Select(const Shape& shape, uint32_t isa) {
     if (!cpu::Has(needed, isa) || !variant.fits(shape)) return;
     if (product.many_ == nullptr) {
       product.many_ = &variant;
-    } else if (product.few_ == nullptr && product.many_->least_positions > 1) {
+    } else if (product.few_ == nullptr && product.many_->least_positions != nullptr) {
       product.few_ = &variant;
-      product.few_positions_ = product.many_->least_positions - 1;
+      product.few_positions_ = product.many_->least_positions(shape) - 1;
     }
   };
 #define BNN_KERNEL(needed, variant) consider(needed, variant);

@@ -121,7 +121,7 @@ const Variant bits_scalar = {
     words::Pack<Plain>,
     words::NoScratch,
     4,
-    1,
+    nullptr,
     Multiply,
 };
 

@@ -4,7 +4,7 @@
 namespace bnn::product {
 namespace {
 
-// Sums of one position over one plane: of x*code for binary codes, else of x where the bit is set.
+// Sums of one position over one plane: of x*code for binary codes, else of x*bit.
 void Sum(const Block& b, const Strip& strip, int64_t position, const uint32_t* code,
          double* sums) {
   const Shape& s = *b.shape;
@@ -15,8 +15,8 @@ void Sum(const Block& b, const Strip& strip, int64_t position, const uint32_t* c
     const float* x = float_rows::Row(b, row, strip.group);
     for (int64_t c = 0; c < GroupChannels(s); ++c, code += Planes(s)) {
       const auto value = static_cast<double>(x[c]);
-      const double factor[2] = {binary ? -value : 0.0, value};
-      for (int64_t i = 0; i < kStrip; ++i) sums[i] += factor[*code >> i & 1u];
+      const double term[2] = {binary ? -value : 0.0 * value, value};  // 0 * NaN is NaN
+      for (int64_t i = 0; i < kStrip; ++i) sums[i] += term[*code >> i & 1u];
     }
   }
 }
@@ -56,7 +56,7 @@ const Variant float_scalar = {
     float_rows::Pack,
     float_rows::NoScratch,
     4,
-    1,
+    nullptr,
     Multiply,
 };
 

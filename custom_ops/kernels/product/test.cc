@@ -215,6 +215,26 @@ BNN_TEST("a matrix product equals plain loops for large depths") {
   }
 }
 
+BNN_TEST("a matrix product equals plain loops where every bit differs or none does") {
+  Random random(11);
+  for (const int64_t k : {64, 2016, 2017, 2080, 4096, 9000}) {
+    for (const uint32_t words : {0u, ~0u}) {
+      Shape s;
+      s.codes = random.OneOf<Codes>({Codes::kBinary, Codes::kTernary, Codes::kTernaryEqual});
+      s.channels = k;
+      s.out_channels = 33;
+      Case c = MakeCase(s, 5, 1, 1, true, &random);
+      const size_t plane = static_cast<size_t>(33 * bits::WordCount(k));
+      for (size_t i = 0; i < c.words.size(); ++i) {
+        c.words[i] = static_cast<int64_t>(i + 1) % bits::WordCount(k) == 0 ? bits::LastWordMask(k) : ~0u;
+        if (i >= plane) c.words[i] = 0;
+      }
+      for (uint32_t& w : c.x_words) w = words;
+      CheckCase(c, true, &random);
+    }
+  }
+}
+
 Shape RandomConv(Random* random) {
   Shape s;
   SetTypes(&s, random);

@@ -47,9 +47,11 @@ void MakeInput(Case* c, bool whole, Random* random) {
     for (uint32_t& w : c->x_words) w = static_cast<uint32_t>(random->Bits());  // pad bits too
     return;
   }
+  const int nan_percent = random->Chance(10) ? 1 : 0;  // NaN spreads through whole filters
   c->x_floats.resize(static_cast<size_t>(pixels * s.channels));
   for (float& v : c->x_floats) {
     v = whole ? static_cast<float>(random->Between(-9, 9)) : random->Real();
+    if (whole && random->Chance(nan_percent)) v = std::nanf("");
     if (s.x == Element::kFloat16) v = HalfToFloat(FloatToHalf(v));
   }
 }
@@ -120,8 +122,8 @@ Accumulator Accumulate(const Case& c, int64_t n, int64_t out, int64_t oy, int64_
         if (s.codes == Codes::kBinary) {
           a.sum[0] += set ? v : -v;
         } else {
-          if (set) a.sum[0] += v;
-          if (CodeAt(c, 1, out, ky * s.kernel_w + kx, i)) a.sum[1] += v;
+          a.sum[0] += set ? v : 0.0 * v;  // 0 * NaN is NaN
+          a.sum[1] += CodeAt(c, 1, out, ky * s.kernel_w + kx, i) ? v : 0.0 * v;
         }
       }
     }

@@ -60,8 +60,8 @@ struct Variant {
   // Scratch of one unit in bytes, and the positions that a unit should at least have.
   size_t (*unit_bytes)(const Shape&);
   int64_t position_grain;
-  // With fewer output positions in a call the next variant that fits is faster.
-  int64_t least_positions;
+  // With fewer output positions in a call the next variant that fits is faster; null: never.
+  int64_t (*least_positions)(const Shape&);
   // Computes the outputs of the block.
   void (*multiply)(const Block&);
 };

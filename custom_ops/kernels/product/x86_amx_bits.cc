@@ -10,8 +10,10 @@
 namespace bnn::product {
 namespace {
 
-constexpr int64_t kMostSteps = 512;      // bounds the panels
-constexpr int64_t kLeastPositions = 24;  // counting bits is faster below (docs/performance.md)
+constexpr int64_t kMostSteps = 512;  // bounds the panels
+
+// Counting bits is faster below (docs/performance.md): the later the fewer taps share a row.
+int64_t LeastPositions(const Shape& s) { return Taps(s) == 1 ? 56 : 24; }
 
 bool Fits(const Shape& s) { return s.x == Element::kBits && Steps(s) <= kMostSteps; }
 
@@ -107,7 +109,7 @@ size_t UnitBytes(const Shape& s) { return std::max(LineBytes(s), DepthBytes()); 
 
 template <Codes codes>
 void MultiplyCodes(const Block& b) {
-  if (IsDeep(*b.shape)) {
+  if (IsDeep(*b.shape) && b.position_end - b.position_begin > kTilesPerBlock * kTileRows) {
     DepthMultiplier<codes>(b).Run();
   } else {
     LineMultiplier<codes>(b).Run();
@@ -126,7 +128,7 @@ void Multiply(const Block& b) {
 
 const Variant bits_amx = {
     "bits_amx", Fits,   RowBytes, NeverDirect, Expand,   Fill,
-    PackedBytes, Pack, UnitBytes, 64,          kLeastPositions, Multiply,
+    PackedBytes, Pack, UnitBytes, 64,          LeastPositions, Multiply,
 };
 
 }  // namespace bnn::product

@@ -55,7 +55,7 @@ const Variant bits_avx2 = {
     words::Pack<words::Nibbles>,
     words::NoScratch,
     16,
-    1,
+    nullptr,
     MultiplyLanes<Avx2>,
 };
 

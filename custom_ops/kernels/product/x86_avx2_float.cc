@@ -20,7 +20,7 @@ const Variant float_avx2 = {
     float_rows::Pack,
     float_rows::NoScratch,
     16,
-    1,
+    nullptr,
     Multiply,
 };
 

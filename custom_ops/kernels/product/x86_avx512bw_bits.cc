@@ -53,7 +53,7 @@ const Variant bits_avx512bw = {
     words::Pack<words::Nibbles>,
     words::NoScratch,
     16,
-    1,
+    nullptr,
     MultiplyLanes<Avx512Bw>,
 };
 

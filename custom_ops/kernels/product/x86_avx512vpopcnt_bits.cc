@@ -50,7 +50,7 @@ const Variant bits_avx512vpopcnt = {
     words::Pack<words::Plain>,
     words::NoScratch,
     16,
-    1,
+    nullptr,
     MultiplyLanes<Avx512Vpopcnt>,
 };
 

@@ -1,6 +1,7 @@
 """Runs: what they leave, the same seed, an interruption at any point, what is refused."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -11,7 +12,8 @@ import pytest
 import torch
 
 from bnndeploy.errors import CheckpointError, RecipeError
-from bnndeploy.training import load_run, train
+from bnndeploy.training import load_run, train, zoo
+from bnndeploy.training import recipe as recipes
 from bnndeploy.training.evaluate import evaluate
 from bnndeploy.training.listener import Listener
 from bnndeploy.training.run_folder import RunFolder, load_tensors
@@ -235,3 +237,14 @@ def test_kill_9_at_a_random_moment_then_resume_gives_the_same_run(
     subprocess.run([*TRAIN, str(killed)], check=True, capture_output=True)
 
     assert_same_run(uninterrupted, killed)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("BNNDEPLOY_DATA" not in os.environ, reason="BNNDEPLOY_DATA names no data")
+def test_two_epochs_of_real_mnist_pass_95_percent(tmp_path):
+    overrides = ["train.epochs=2", "train.batch=256", "model.options.hidden=[256, 256]"]
+    recipe = recipes.load(zoo.folder("bnn-mlp-mnist") / "recipe.toml", overrides)
+
+    report = train(recipe, os.environ["BNNDEPLOY_DATA"], tmp_path / "run")
+
+    assert report["test_accuracy"] > 0.95

@@ -25,7 +25,7 @@ from bnndeploy.export.writing import check, write_model
 from bnndeploy.ops.names import DOMAIN, IR_VERSION, OPSET, SIGNATURES, VERSION
 
 _FORMS: dict[str, Callable[[ir.Model, Context], None]] = {
-    "packed": lambda model, context: run_passes(model, PACK, context),
+    "packed": lambda model, context: _pack(model, context),
     "float": lambda model, context: None,
     "standard": lambda model, context: inline_activations(model.graph),
     "int8": lambda model, context: inline_activations(model.graph),
@@ -95,6 +95,12 @@ def compile_graph(
         report.size = write_model(model, path, force=force)
     report.bytes_by_kind = bytes_by_kind(model)
     return report
+
+
+def _pack(model: ir.Model, context: Context) -> None:
+    run_passes(model, PACK, context)
+    # Bit planes read the same weights, channels the same neutral numbers: stored once.
+    common.DeduplicateHashedInitializersPass()(model)
 
 
 def finish(model: ir.Model) -> onnx.ModelProto:

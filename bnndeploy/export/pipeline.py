@@ -20,6 +20,7 @@ from bnndeploy.export.passes.pack_signs import PackSigns
 from bnndeploy.export.passes.raise_signs import RaiseSigns
 from bnndeploy.export.passes.restore_signs import RestoreSigns
 from bnndeploy.export.passes.simplify_shapes import SimplifyShapes
+from bnndeploy.export.passes.split_planes import SplitPlanes
 
 SIMPLIFY: Sequence[Pass] = (SimplifyShapes(),)
 
@@ -29,6 +30,7 @@ PACK: Sequence[Pass] = (
     PackSigns(),
     LowerUnpacking(),
     LowerLevels(),
+    SplitPlanes(),
     JoinTernaryPlanes(),
     PackProducts(),
     FoldThresholds(),

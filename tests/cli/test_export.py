@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bnndeploy.cli import app
-from bnndeploy.errors import ExportError
+from bnndeploy.errors import ExportError, ModelFileError
 
 runner = CliRunner()
 NETWORK = ["bnn-mlp-digits", "--weights", "random"]
@@ -54,3 +54,41 @@ def test_explain_says_why_the_first_layer_stays_real(model, tmp_path):
     assert result.exit_code == 0
     assert "its weights are real" in result.stdout
     assert "operators became" in result.stdout
+
+
+def test_a_file_of_another_form_comes_back_packed_with_a_picture(tmp_path):
+    files = {name: tmp_path / name for name in ("q.onnx", "p.onnx", "graph.png")}
+    made = runner.invoke(
+        app, ["export", *NETWORK, "-o", str(files["q.onnx"]), "--form", "qonnx", "--json"]
+    )
+    assert made.exit_code == 0, made.output
+    arguments = [
+        str(files["q.onnx"]),
+        "-o",
+        str(files["p.onnx"]),
+        "--draw",
+        str(files["graph.png"]),
+    ]
+    result = runner.invoke(app, ["export", *arguments, "--json"])
+
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["nodes_after"]["XnorGemm"] >= 1
+    assert files["graph.png"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_int8_is_calibrated_on_the_training_images(tmp_path):
+    path = tmp_path / "int8.onnx"
+    result = runner.invoke(app, ["export", *NETWORK, "-o", str(path), "--form", "int8", "--json"])
+
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["nodes_after"]["QuantizeLinear"] > 1
+
+
+def test_a_damaged_source_gives_one_clear_error(tmp_path):
+    source = tmp_path / "broken.onnx"
+    source.write_bytes(b"garbage")
+    result = runner.invoke(app, ["export", str(source), "-o", str(tmp_path / "out.onnx")])
+
+    assert isinstance(result.exception, ModelFileError)
+    assert "broken.onnx: is not a readable ONNX model" in str(result.exception)
+    assert not (tmp_path / "out.onnx").exists()

@@ -10,6 +10,7 @@ from bnndeploy.export.passes.lower_levels import LowerLevels
 from bnndeploy.export.passes.lower_unpacking import LowerUnpacking
 from bnndeploy.export.passes.pack_products import PackProducts
 from bnndeploy.export.passes.pack_signs import PackSigns
+from bnndeploy.export.passes.split_planes import SplitPlanes
 
 PASSES = [PackSigns(), LowerUnpacking(), JoinTernaryPlanes(), PackProducts()]
 MAP = "float[N,64,5,6] x"
@@ -226,3 +227,61 @@ def test_two_dynamic_axes_are_declined(rng):
     )  # fmt: skip
 
     assert case.declined == ["more than one of its axes is dynamic"]
+
+
+PLANES = [PackSigns(), LowerUnpacking(), LowerLevels(), SplitPlanes(), PackProducts()]
+STEPS = "a = Max(x, zero) b = Min(a, one) c = Mul(b, n) d = Round(c) s = Div(d, n) "
+
+
+def steps(bits):
+    return {"zero": np.float32(0), "one": np.float32(1), "n": np.float32(2**bits - 1)}
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4])
+@pytest.mark.parametrize("levels", [(-1, 1), (-1, 0, 1)])
+def test_k_bit_activations_run_as_k_planes(rng, bits, levels):
+    case = rewrite(
+        PLANES, MAP, f"{STEPS} y = Conv<pads=[1,0,1,2]>(s, w, e)", "float[N,6,5,6] y",
+        w=codes(rng, 6, 64, 3, 3, levels=levels), e=normal(rng, 6), **steps(bits),
+    )  # fmt: skip
+    x = rng.random((2, 64, 5, 6), np.float32) * np.float32(1.5) - np.float32(0.25)
+
+    op_type = "XnorConv" if len(levels) == 2 else "TernaryConv"
+    assert case.nodes.count("PackBits") == case.nodes.count(op_type) == bits
+    assert_equal_values(case, x, atol=2e-5)
+
+
+def test_products_of_one_value_share_its_planes(rng):
+    case = rewrite(
+        PLANES, "float[N,70] x", f"{STEPS} y = Gemm(s, w) z = Gemm<transB=1>(s, v)",
+        "float[N,7] y, float[N,3] z", w=codes(rng, 70, 7), v=codes(rng, 3, 70), **steps(2),
+    )  # fmt: skip
+
+    assert case.nodes.count("PackBits") == 2
+    assert case.nodes.count("XnorGemm") == 4
+    assert_equal_values(case, rng.random((4, 70), np.float32), atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "bits", "reason"),
+    [
+        (f"{STEPS} y = Conv(s, w)", 5, "its input has 5 bits, more than 4"),
+        (f"{STEPS} p = Pad(s, amounts, one) y = Conv(p, w)", 2, "its border is not 0"),
+    ],
+)
+def test_other_k_bit_activations_stay_real_inputs(rng, nodes, bits, reason):
+    case = rewrite(
+        PLANES, MAP, nodes, "float[N,6,h,v] y", w=codes(rng, 6, 64, 3, 3),
+        amounts=np.array([0, 0, 1, 1, 0, 0, 1, 1]), **steps(bits),
+    )  # fmt: skip
+
+    assert case.declined == [reason]
+    assert case.nodes.count("XnorConv") == 1
+    assert_equal_values(case, rng.random((2, 64, 5, 6), np.float32), atol=2e-5)
+
+
+def test_rounding_without_a_clip_is_not_a_step_function(rng):
+    nodes = "c = Mul(x, n) d = Round(c) s = Div(d, n) y = Conv(s, w)"
+    case = rewrite(PLANES, MAP, nodes, "float[N,6,3,4] y", w=codes(rng, 6, 64, 3, 3), **steps(2))
+
+    assert "PackBits" not in case.nodes

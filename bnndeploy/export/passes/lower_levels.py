@@ -65,7 +65,7 @@ class LowerLevels:
         if linear.is_conv:
             attributes["pads"] = [0, 0, 0, 0]
             if any(pads):
-                x = _pad(graph, node, x, pads, level)
+                x = pad_signs(graph, node, x, pads, level)
         product = insert(
             graph, node, node.op_type, [x, node.inputs[1]], attributes, name=node.name, like=y
         ).outputs[0]
@@ -103,7 +103,8 @@ def read_levels(value: ir.Value) -> Levels | None:
     return Levels(base.signs, gain, offset) if gain else None
 
 
-def _pad(graph: ir.Graph, node: ir.Node, x: ir.Value, pads: list[int], level: int) -> ir.Value:
+def pad_signs(graph: ir.Graph, node: ir.Node, x: ir.Value, pads: list[int], level: int) -> ir.Value:
+    """Surrounds a map of signs with a border."""
     top, left, bottom, right = pads
     amounts = np.array([0, 0, top, left, 0, 0, bottom, right], np.int64)
     operands = [

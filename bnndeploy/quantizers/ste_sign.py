@@ -95,6 +95,8 @@ def _in_product_type(x: Tensor) -> Tensor:
     bfloat16 keeps every sign but that of magnitudes below 1e-40, which round to zero.
     """
     device = x.device.type
-    if not isinstance(x, nn.Parameter) or not torch.is_autocast_enabled(device):
+    if not isinstance(x, nn.Parameter) or x.is_meta or not torch.is_autocast_enabled(device):
         return x
-    return x.detach().to(torch.get_autocast_dtype(device))
+    product_type = torch.get_autocast_dtype(device)
+    # float16 would round every magnitude below 3e-8 to zero, whose sign is +1.
+    return x.detach().to(product_type) if product_type == torch.bfloat16 else x

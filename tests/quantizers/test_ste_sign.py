@@ -110,6 +110,24 @@ def test_the_gate_of_a_latent_is_that_of_any_tensor(other, open_):
     assert latent.grad.tolist() == [1, open_, 1]
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast_changes_no_sign_of_a_latent_and_no_gradient(dtype):
+    latent = torch.nn.Parameter(torch.tensor([-1e-30, -1e-9, 1e-9, -0.0, -1.0, ABOVE_ONE]))
+    with torch.autocast("cpu", dtype):
+        codes = SteSign()(latent)
+    codes.float().sum().backward()
+
+    assert codes.tolist() == [-1, -1, 1, 1, -1, 1]
+    assert latent.grad.tolist() == [1, 1, 1, 1, 1, 0]
+    assert latent.grad.dtype == torch.float32
+
+
+def test_latents_without_values_are_taken_for_counting():
+    latent = torch.nn.Parameter(torch.empty(3, device="meta"))
+
+    assert SteSign()(latent).shape == (3,)
+
+
 def test_strict_gate_is_refused_on_weights():
     with pytest.raises(RecipeError, match=r"gate 'strict' for weights.*use 'inclusive'"):
         SteSign(gate="strict").attach(torch.zeros(2, 2))

@@ -57,7 +57,7 @@ def test_building_the_command_line_loads_no_optional_package():
 
 
 def test_running_models_loads_neither_torch_nor_onnx():
-    loaded = modules_after("import bnndeploy.runtime")
+    loaded = modules_after("import bnndeploy; bnndeploy.InferenceSession")
 
     assert "onnxruntime" in loaded
     assert not loaded & {"torch", "onnx"}

@@ -1,4 +1,6 @@
-// Portable: 64 channels a popcount, two positions at a time.
+// Portable: 64 channels a popcount, four positions at a time.
+#include <algorithm>
+
 #include "kernels/product/words.h"
 
 namespace bnn::product {
@@ -20,18 +22,33 @@ uint64_t Differing(uint64_t x, const uint64_t* lane) {
   return ~x & lane[0];
 }
 
-// raw[position][sum][lane] += popcounts of one tap.
+constexpr int64_t kTapsAtOnce = 64;
+
+// Where the rows of some taps lie, in bytes from those of the first position.
+struct TapRows {
+  const uint8_t* base;
+  int64_t row_bytes;
+  int64_t lanes;  // 64-bit words of a row and group
+  int64_t taps;
+  int64_t offsets[kTapsAtOnce];
+};
+
+// raw[position][sum][lane] += popcounts of some taps.
 template <Codes codes, int kPositions>
-void CountTap(const uint8_t* const* rows, int64_t lanes, const uint64_t* packed, int32_t* raw) {
+void CountTaps(const TapRows& rows, const uint64_t* packed, int32_t* raw) {
   constexpr int kPlanes = codes == Codes::kBinary ? 1 : 2;
   constexpr int kSums = codes == Codes::kTernary ? 2 : 1;
   for (int sum = 0; sum < kSums; ++sum) {
     for (int64_t lane = 0; lane < kStrip; ++lane) {
       int64_t count[kPositions] = {};
       const uint64_t* code = packed + sum * kStrip + lane;
-      for (int64_t i = 0; i < lanes; ++i, code += kPlanes * kStrip) {
-        for (int p = 0; p < kPositions; ++p) {
-          count[p] += __builtin_popcountll(Differing<codes>(LoadLane(rows[p] + 8 * i), code));
+      for (int64_t tap = 0; tap < rows.taps; ++tap) {
+        const uint8_t* x = rows.base + rows.offsets[tap];
+        for (int64_t i = 0; i < rows.lanes; ++i, x += 8, code += kPlanes * kStrip) {
+          for (int p = 0; p < kPositions; ++p) {
+            count[p] +=
+                __builtin_popcountll(Differing<codes>(LoadLane(x + p * rows.row_bytes), code));
+          }
         }
       }
       for (int p = 0; p < kPositions; ++p) {
@@ -72,15 +89,17 @@ void MultiplyPositions(const Block& b, const Strip& strip, const uint8_t* packed
   const int64_t lanes = words::GroupLanes<Plain>(s);
   int32_t raw[kPositions * kSums * kStrip] = {};
   const auto* tap_codes = reinterpret_cast<const uint64_t*>(packed + words::HeaderBytes(s));
-  for (int64_t ky = 0; ky < s.kernel_h; ++ky) {
-    for (int64_t kx = 0; kx < s.kernel_w; ++kx, tap_codes += lanes * Planes(s) * kStrip) {
-      const uint8_t* rows[kPositions];
-      for (int p = 0; p < kPositions; ++p) {
-        const int64_t row = position + p + TapRow(*b.plan, ky, kx);
-        rows[p] = b.rows.base + row * words::RowBytes<Plain>(s) + strip.group * lanes * 8;
-      }
-      CountTap<codes, kPositions>(rows, lanes, tap_codes, raw);
+  TapRows rows;
+  rows.row_bytes = words::RowBytes<Plain>(s);
+  rows.lanes = lanes;
+  rows.base = b.rows.base + position * rows.row_bytes + strip.group * lanes * 8;
+  for (int64_t tap = 0; tap < Taps(s); tap += rows.taps) {
+    rows.taps = std::min(kTapsAtOnce, Taps(s) - tap);
+    for (int64_t i = 0; i < rows.taps; ++i) {
+      const int64_t ky = (tap + i) / s.kernel_w, kx = (tap + i) % s.kernel_w;
+      rows.offsets[i] = TapRow(*b.plan, ky, kx) * rows.row_bytes;
     }
+    CountTaps<codes, kPositions>(rows, tap_codes + tap * lanes * Planes(s) * kStrip, raw);
   }
   const auto* header = reinterpret_cast<const int32_t*>(packed);
   for (int p = 0; p < kPositions; ++p) {

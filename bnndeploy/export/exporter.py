@@ -75,7 +75,8 @@ def export_model(
         refuse_existing(target, force)
     inputs = _tensors(example_input)
     copied = copy_for_export(module)
-    entries = {"sample": take_sample(copied, inputs), **(metadata or {})}
+    sample = take_sample(copied, inputs)
+    entries = {**({} if sample is None else {"sample": sample}), **(metadata or {})}
     traced = emit(
         freeze(copied), inputs, input_names=input_names, output_names=output_names,
         dynamic_shapes=dynamic_shapes,

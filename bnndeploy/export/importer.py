@@ -24,7 +24,7 @@ from bnndeploy.export.passes.recognise_signs import RecogniseSigns
 from bnndeploy.export.passes.split_weight_scales import SplitWeightScales
 from bnndeploy.export.pipeline import SIMPLIFY, run_passes
 from bnndeploy.export.report import ExportReport
-from bnndeploy.export.sample import SEED, encode, generate_inputs
+from bnndeploy.export.sample import MOST_VALUES, SEED, encode, generate_inputs
 from bnndeploy.export.writing import refuse_existing
 from bnndeploy.ops.names import DOMAIN, IR_VERSION, OPSET, VERSION
 
@@ -128,7 +128,7 @@ def _read(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _sample(model: onnx.ModelProto) -> dict[str, Any] | None:
-    """Runs the source on generated inputs; None where a size besides the batch is open."""
+    """Runs the source on generated inputs; None if it cannot or they are large."""
     try:
         import onnxruntime
     except ImportError as error:
@@ -150,4 +150,6 @@ def _sample(model: onnx.ModelProto) -> dict[str, Any] | None:
     made = generate_inputs(SEED, described)
     feeds = {v.name: x for v, x in zip(session.get_inputs(), made, strict=True)}
     outputs = session.run(None, feeds)
+    if sum(y.size for y in outputs) > MOST_VALUES:
+        return None
     return {"seed": SEED, "inputs": described, "outputs": [encode(y) for y in outputs]}

@@ -173,3 +173,12 @@ def test_an_existing_file_is_kept_unless_forced(module, images, tmp_path):
     bnndeploy.export_model(module, images, path, force=True)
     assert onnx.load(path).producer_name == "bnndeploy"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("size", "rows"), [(5, 4), (60, 2), (100, None)])
+def test_the_sample_stays_small_for_large_outputs(size, rows):
+    report = export(nn.Conv2d(1, 1, 1), torch.zeros(2, 1, size, size))
+    sample = get_metadata(report.model).get("sample")
+
+    assert report.bytes_by_kind["metadata"] < 1 << 16
+    assert (sample and sample["outputs"][0]["shape"][0]) == rows

@@ -7,8 +7,8 @@
 //   kPositions    positions that share a loaded weight; with kWords it fills the registers
 //   kMostCounts   how many Count results a Word can sum up before Drain
 //   Zero(), Broadcast(x), Xor(x, code), AndNot(x, code), XorAnd(x, code, mask)
-//   Count(sum, bits)   sum plus the number of bits, in a form that Drain understands
-//   Drain(sum, counts) adds the sums to int32 counts[kLanes]
+//   Count(sum, bits)   sum plus the number of bits, in a form that Drain undoes
+//   Drain(sum, counts) stores the sums as int32 counts[kLanes]
 #ifndef BNN_KERNELS_PRODUCT_LANES_MULTIPLY_H_
 #define BNN_KERNELS_PRODUCT_LANES_MULTIPLY_H_
 
@@ -84,7 +84,6 @@ class LaneMultiplier {
   // Counts of kCount positions, [position][sum][channel].
   template <int kCount>
   void Count(int64_t position, int32_t* counts) {
-    std::memset(counts, 0, sizeof(int32_t) * kCount * kSums * kStrip);
     for (int sum = 0; sum < kSums; ++sum) {
       for (int64_t pass = 0; pass < kStrip; pass += kPass) {
         CountPass<kCount>(position, codes_ + sum * kStrip + pass, counts + sum * kStrip + pass);
@@ -97,6 +96,7 @@ class LaneMultiplier {
     Word sums[kCount][I::kWords];
     Clear<kCount>(sums);
     int64_t room = I::kMostCounts;
+    bool drained = false;
     for (int64_t ky = 0; ky < s_.kernel_h; ++ky) {
       for (int64_t kx = 0; kx < s_.kernel_w; ++kx) {
         const int64_t row = position + TapRow(*b_.plan, ky, kx);
@@ -105,15 +105,15 @@ class LaneMultiplier {
           const int64_t stop = lanes_ - i < room ? lanes_ : i + room;
           room -= stop - i;
           for (; i < stop; ++i, x += 8, code += kPlanes * kStrip) CountWord<kCount>(x, code, sums);
-          if (room == 0) {
-            DrainAll<kCount>(sums, counts);
-            Clear<kCount>(sums);
-            room = I::kMostCounts;
-          }
+          if (room > 0) continue;
+          DrainAll<kCount>(sums, drained, counts);
+          Clear<kCount>(sums);
+          room = I::kMostCounts;
+          drained = true;
         }
       }
     }
-    DrainAll<kCount>(sums, counts);
+    DrainAll<kCount>(sums, drained, counts);
   }
 
   template <int kCount>
@@ -140,11 +140,19 @@ class LaneMultiplier {
     }
   }
 
+  // Stores the counts, or adds them to those that were drained before.
   template <int kCount>
-  static void DrainAll(const Word (*sums)[I::kWords], int32_t* counts) {
+  static void DrainAll(const Word (*sums)[I::kWords], bool add, int32_t* counts) {
     for (int p = 0; p < kCount; ++p) {
       for (int w = 0; w < I::kWords; ++w) {
-        I::Drain(sums[p][w], counts + p * kSums * kStrip + w * I::kLanes);
+        int32_t* at = counts + p * kSums * kStrip + w * I::kLanes;
+        if (!add) {
+          I::Drain(sums[p][w], at);
+          continue;
+        }
+        int32_t more[I::kLanes];
+        I::Drain(sums[p][w], more);
+        for (int i = 0; i < I::kLanes; ++i) at[i] += more[i];
       }
     }
   }

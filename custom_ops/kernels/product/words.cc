@@ -1,6 +1,7 @@
 #include "kernels/product/words.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace bnn::product::words {
 namespace {
@@ -89,12 +90,22 @@ int64_t RowBytes(const Shape& s) {
   return s.group * GroupLanes<Format>(s) * 8;
 }
 
+// Whole lane words are copied as they are.
+static void CopyWords(const uint32_t* words, const Pixels& pixels, int64_t row_bytes, uint8_t* row) {
+  for (int64_t p = 0; p < pixels.count; ++p, words += pixels.pixel_step) {
+    for (int64_t i = 0; i < row_bytes / 8; ++i, row += 8) std::memcpy(row, words + 2 * i, 8);
+  }
+}
+
 template <typename Format>
 void Expand(const Shape& s, Rows rows, int64_t first, const Pixels& pixels) {
   const int64_t length = GroupChannels(s);
   const int64_t row_bytes = RowBytes<Format>(s);
   const auto* words = static_cast<const uint32_t*>(pixels.x);
   uint8_t* row = rows.base + first * row_bytes;
+  if (std::is_same_v<Format, Plain> && PlainDirect(s)) {
+    return CopyWords(words, pixels, row_bytes, row);
+  }
   for (int64_t p = 0; p < pixels.count; ++p, row += row_bytes, words += pixels.pixel_step) {
     WriteRow<Format>(
         s, [&](int64_t g, int64_t i) { return WordOrZero(words + g * GroupWords(s), i, length); },

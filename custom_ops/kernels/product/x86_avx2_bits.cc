@@ -37,8 +37,7 @@ struct Avx2 {
     const __m256i lanes = _mm256_sad_epu8(sum, _mm256_setzero_si256());
     const __m256i packed =
         _mm256_permutevar8x32_epi32(lanes, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
-    auto* at = reinterpret_cast<__m128i*>(counts);
-    _mm_storeu_si128(at, _mm_add_epi32(_mm_loadu_si128(at), _mm256_castsi256_si128(packed)));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(counts), _mm256_castsi256_si128(packed));
   }
 };
 

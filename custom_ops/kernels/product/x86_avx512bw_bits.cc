@@ -34,9 +34,7 @@ struct Avx512Bw {
   }
   static void Drain(Word sum, int32_t* counts) {
     const __m512i lanes = _mm512_sad_epu8(sum, _mm512_setzero_si512());
-    auto* at = reinterpret_cast<__m256i*>(counts);
-    _mm256_storeu_si256(
-        at, _mm256_add_epi32(_mm256_loadu_si256(at), _mm512_cvtepi64_epi32(lanes)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(counts), _mm512_cvtepi64_epi32(lanes));
   }
 };
 

@@ -31,9 +31,7 @@ struct Avx512Vpopcnt {
     return _mm512_add_epi64(sum, _mm512_popcnt_epi64(bits));
   }
   static void Drain(Word sum, int32_t* counts) {
-    auto* at = reinterpret_cast<__m256i*>(counts);
-    _mm256_storeu_si256(
-        at, _mm256_add_epi32(_mm256_loadu_si256(at), _mm512_cvtepi64_epi32(sum)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(counts), _mm512_cvtepi64_epi32(sum));
   }
 };
 

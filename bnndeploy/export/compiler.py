@@ -118,11 +118,20 @@ def finish(model: ir.Model) -> onnx.ModelProto:
     model.ir_version = IR_VERSION
     model.functions.clear()
     proto: onnx.ModelProto = ir.to_proto(model)
+    _drop_types_of_weights(proto.graph)
     for node in proto.graph.node:
         if node.domain == DOMAIN:  # onnx_ir leaves unwanted last outputs out
             missing = len(SIGNATURES[node.op_type].outputs) - len(node.output)
             node.output.extend([""] * missing)
     return proto
+
+
+def _drop_types_of_weights(graph: onnx.GraphProto) -> None:
+    """Drops what the initializers themselves say; in a deep network it outweighs the nodes."""
+    weights = {tensor.name for tensor in graph.initializer}
+    kept = [value for value in graph.value_info if value.name not in weights]
+    del graph.value_info[:]
+    graph.value_info.extend(kept)
 
 
 def _without_constants(model: ir.Model) -> onnx.ModelProto:

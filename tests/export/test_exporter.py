@@ -72,6 +72,15 @@ def test_every_input_attribute_and_output_of_an_operator_is_written(report):
     assert [n.output[0] for n in report.model.graph.node if n.op_type == "XnorConv"] == ["", ""]
 
 
+def test_inner_values_have_shapes_and_weights_are_described_once(report):
+    weights = {tensor.name for tensor in report.model.graph.initializer}
+    described = {value.name for value in report.model.graph.value_info}
+    inner = {name for node in report.model.graph.node for name in node.output if name}
+
+    assert not described & weights
+    assert described == inner - {"output"}
+
+
 def test_the_batch_is_dynamic_and_may_be_empty(report):
     shape = report.model.graph.input[0].type.tensor_type.shape.dim
     assert shape[0].dim_param == "batch"

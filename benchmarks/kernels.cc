@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/limits.h"
 #include "base/cpu.h"
+#include "benchmarks/limits.h"
 #include "kernels/product/product.h"
 #include "kernels/product/variant.h"
 
@@ -96,7 +96,8 @@ Time Run(const Problem& p, const Product& product, double seconds) {
   auto* r = static_cast<float*>(residual.data);
   for (size_t i = 0; i < y_bytes / 4; ++i) r[i] = static_cast<float>(std::rand() % 255 - 127);
   product.Pack(static_cast<const uint32_t*>(w.data), packed.data);
-  std::vector<float> scale(static_cast<size_t>(p.shape.out_channels), 0.5f), shift(scale), slope(scale);
+  std::vector<float> scale(static_cast<size_t>(p.shape.out_channels), 0.5f), shift(scale),
+      slope(scale);
   const float one = 1.0f, zero = -0.0f;
   const bool floats = p.wanted == Wanted::kFloatsAndResidual;
   Call call{};
@@ -138,8 +139,9 @@ std::vector<Problem> Problems() {
                           s, 1, size, size, wanted});
     }
   };
-  const int64_t products[][3] = {{1, 4096, 4096},  {8, 4096, 4096},  {64, 4096, 4096}, {784, 256, 2304},
-                                 {3136, 64, 576}, {49, 512, 4608}, {1024, 1024, 1024}, {4096, 4096, 4096}};
+  const int64_t products[][3] = {{1, 4096, 4096},    {8, 4096, 4096},   {64, 4096, 4096},
+                                 {784, 256, 2304},   {3136, 64, 576},   {49, 512, 4608},
+                                 {1024, 1024, 1024}, {4096, 4096, 4096}};
   const auto gemm = [&](const std::string& prefix, Element x, Codes codes, Wanted wanted) {
     for (const auto& [m, n, k] : products) {
       Shape s;
@@ -147,9 +149,9 @@ std::vector<Problem> Problems() {
       s.codes = codes;
       s.channels = k;
       s.out_channels = n;
-      problems.push_back({prefix + " " + std::to_string(m) + "x" + std::to_string(n) + "x" +
-                              std::to_string(k),
-                          s, m, 1, 1, wanted});
+      problems.push_back(
+          {prefix + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k), s,
+           m, 1, 1, wanted});
     }
   };
   conv("conv bits-bits", Element::kBits, Codes::kBinary, Wanted::kBits);

@@ -1,7 +1,7 @@
 // Real-valued X times codes in vectors of V::kLanes output channels.
 //
-// A panel of codes is expanded to floats -1, 0, +1 once for a chunk of positions; products with them
-// are exact, so whether V::MulAdd rounds once or twice makes no difference.
+// A panel of codes is expanded to floats -1, 0, +1 once for a chunk of positions; products with
+// them are exact, so whether V::MulAdd rounds once or twice makes no difference.
 #ifndef BNN_KERNELS_PRODUCT_FLOAT_MULTIPLY_H_
 #define BNN_KERNELS_PRODUCT_FLOAT_MULTIPLY_H_
 

@@ -8,9 +8,7 @@ namespace bnn::product::float_rows {
 
 bool Fits(const Shape& s) { return s.x != Element::kBits; }
 
-int64_t RowBytes(const Shape& s) {
-  return s.channels * static_cast<int64_t>(sizeof(float));
-}
+int64_t RowBytes(const Shape& s) { return s.channels * static_cast<int64_t>(sizeof(float)); }
 
 bool Direct(const Shape& s) { return s.x == Element::kFloat32; }
 

@@ -24,9 +24,7 @@ static inline const float* Row(const Block& b, int64_t row, int64_t group) {
   return reinterpret_cast<const float*>(b.rows.base) + row * s.channels + group * GroupChannels(s);
 }
 
-static inline int64_t StripWords(const Shape& s) {
-  return Taps(s) * GroupChannels(s) * Planes(s);
-}
+static inline int64_t StripWords(const Shape& s) { return Taps(s) * GroupChannels(s) * Planes(s); }
 
 static inline const uint32_t* StripCodes(const Block& b, int64_t index) {
   return reinterpret_cast<const uint32_t*>(b.packed) + index * StripWords(*b.shape);

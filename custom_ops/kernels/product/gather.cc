@@ -60,9 +60,9 @@ void GatherLine(const Image& image, int64_t item, const Copy& copy, int64_t line
       origin < plan.width ? CeilDiv(plan.width - origin, step) : 0, begin, plan.pitch);
   if (begin > 0) plan.variant->fill(s, rows, row, begin);
   if (end > begin) {
-    plan.variant->expand(s, rows, row + begin,
-                         image.At(item, y, begin * step + origin, step * image.PixelElements(),
-                                  end - begin));
+    plan.variant->expand(
+        s, rows, row + begin,
+        image.At(item, y, begin * step + origin, step * image.PixelElements(), end - begin));
   }
   if (end < plan.pitch) plan.variant->fill(s, rows, row + end, plan.pitch - end);
 }

@@ -21,8 +21,8 @@ static inline int64_t ItemPositions(const Plan& plan, int64_t item) {
 // Index of a valid position among the outputs of one channel, [batch, out_h, out_w].
 static inline int64_t OutputPosition(const Block& b, int64_t position) {
   const Plan& plan = *b.plan;
-  return b.item * plan.images * plan.out_h * plan.out_w +
-         position / plan.pitch * plan.valid + position % plan.pitch;
+  return b.item * plan.images * plan.out_h * plan.out_w + position / plan.pitch * plan.valid +
+         position % plan.pitch;
 }
 
 // Returns the rows of an item: in `scratch`, or X itself.

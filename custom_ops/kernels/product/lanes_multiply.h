@@ -177,9 +177,12 @@ class LaneMultiplier {
 template <typename I>
 void MultiplyLanes(const Block& b) {
   switch (b.shape->codes) {
-    case Codes::kBinary: return LaneMultiplier<I, Codes::kBinary>(b).Run();
-    case Codes::kTernaryEqual: return LaneMultiplier<I, Codes::kTernaryEqual>(b).Run();
-    case Codes::kTernary: return LaneMultiplier<I, Codes::kTernary>(b).Run();
+    case Codes::kBinary:
+      return LaneMultiplier<I, Codes::kBinary>(b).Run();
+    case Codes::kTernaryEqual:
+      return LaneMultiplier<I, Codes::kTernaryEqual>(b).Run();
+    case Codes::kTernary:
+      return LaneMultiplier<I, Codes::kTernary>(b).Run();
   }
 }
 

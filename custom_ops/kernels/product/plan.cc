@@ -85,7 +85,8 @@ void Divide(const Shape& s, int threads, Plan* plan) {
                        static_cast<double>(plan->out_w) * static_cast<double>(s.out_channels) *
                        static_cast<double>(Taps(s) * GroupChannels(s));
   const int64_t worth = static_cast<int64_t>(std::min(codes / kUnitCodes, 1e6));
-  const int64_t most = threads <= 1 ? 1 : std::max<int64_t>(1, std::min(threads * kUnitsPerThread, worth));
+  const int64_t most =
+      threads <= 1 ? 1 : std::max<int64_t>(1, std::min(threads * kUnitsPerThread, worth));
   plan->unit_bytes = Aligned(plan->variant->unit_bytes(s));
   plan->whole_items = most == 1 || plan->items >= threads;
   if (plan->whole_items) {

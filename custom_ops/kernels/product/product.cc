@@ -103,13 +103,14 @@ void Product::Run(const Plan& plan, const Call& call, int phase, int64_t unit) c
     for (int64_t part = unit; part < parts * plan.items; part += plan.units[0]) {
       const int64_t item = part / parts;
       uint8_t* rows = scratch + static_cast<size_t>(item) * plan.rows_bytes;
-      Gather(shape_, plan, call, item, part % parts, parts, ItemRows(shape_, plan, call, item, rows));
+      Gather(shape_, plan, call, item, part % parts, parts,
+             ItemRows(shape_, plan, call, item, rows));
     }
     return;
   }
   b.item = unit / (plan.strip_parts * plan.position_parts);
-  b.rows = ItemRows(shape_, plan, call, b.item,
-                    scratch + static_cast<size_t>(b.item) * plan.rows_bytes);
+  b.rows =
+      ItemRows(shape_, plan, call, b.item, scratch + static_cast<size_t>(b.item) * plan.rows_bytes);
   b.scratch = scratch + static_cast<size_t>(plan.items) * plan.rows_bytes +
               static_cast<size_t>(unit) * plan.unit_bytes;
   const int64_t position_part = unit / plan.strip_parts % plan.position_parts;

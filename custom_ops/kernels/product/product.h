@@ -89,7 +89,7 @@ struct Plan {
   bool split_y = false, split_x = false;  // one copy of the rows per ky, per kx
   int64_t tap_step_y = 0, tap_step_x = 0;
   int64_t rows = 0, positions = 0;
-  bool direct = false;     // X itself serves as the rows
+  bool direct = false;       // X itself serves as the rows
   bool whole_items = false;  // one phase, a unit gathers and multiplies whole items
   int64_t position_parts = 1, strip_parts = 1;
   size_t rows_bytes = 0, unit_bytes = 0;
@@ -135,7 +135,7 @@ class Product {
   Shape shape_;
   const Variant* many_ = nullptr;
   const Variant* few_ = nullptr;  // null: `many_` serves every call
-  int64_t few_positions_ = 0;            // the largest count that goes to `few_`
+  int64_t few_positions_ = 0;     // the largest count that goes to `few_`
 };
 
 // Name of the variant that a plan uses, for reports.

@@ -62,7 +62,8 @@ void CountTaps(const TapRows& rows, const uint64_t* packed, int32_t* raw) {
 void FirstStep(const Block& b, const Strip& strip, const int32_t* sums, float* acc) {
   for (int64_t i = 0; i < strip.count; ++i) {
     const auto sum = static_cast<float>(sums[i]);
-    const float negative = b.shape->codes == Codes::kTernary ? static_cast<float>(sums[kStrip + i]) : 0.0f;
+    const float negative =
+        b.shape->codes == Codes::kTernary ? static_cast<float>(sums[kStrip + i]) : 0.0f;
     acc[i] = b.shape->codes == Codes::kBinary
                  ? sum
                  : Scaled(b.call->epilogue, strip.first + i, sum, negative);
@@ -112,18 +113,23 @@ void MultiplyStrips(const Block& b) {
   const words::Interior interior = words::FindInterior(*b.shape, *b.plan);
   for (int64_t index = b.strip_begin; index < b.strip_end; ++index) {
     const Strip strip = StripAt(*b.shape, index);
-    const uint8_t* packed = b.packed + static_cast<size_t>(index) * words::StripBytes<Plain>(*b.shape);
+    const uint8_t* packed =
+        b.packed + static_cast<size_t>(index) * words::StripBytes<Plain>(*b.shape);
     int64_t p = b.position_begin;
-    for (; p + 4 <= b.position_end; p += 4) MultiplyPositions<codes, 4>(b, strip, packed, interior, p);
+    for (; p + 4 <= b.position_end; p += 4)
+      MultiplyPositions<codes, 4>(b, strip, packed, interior, p);
     for (; p < b.position_end; ++p) MultiplyPositions<codes, 1>(b, strip, packed, interior, p);
   }
 }
 
 void Multiply(const Block& b) {
   switch (b.shape->codes) {
-    case Codes::kBinary: return MultiplyStrips<Codes::kBinary>(b);
-    case Codes::kTernaryEqual: return MultiplyStrips<Codes::kTernaryEqual>(b);
-    case Codes::kTernary: return MultiplyStrips<Codes::kTernary>(b);
+    case Codes::kBinary:
+      return MultiplyStrips<Codes::kBinary>(b);
+    case Codes::kTernaryEqual:
+      return MultiplyStrips<Codes::kTernaryEqual>(b);
+    case Codes::kTernary:
+      return MultiplyStrips<Codes::kTernary>(b);
   }
 }
 

@@ -5,8 +5,7 @@ namespace bnn::product {
 namespace {
 
 // Sums of one position over one plane: of x*code for binary codes, else of x*bit.
-void Sum(const Block& b, const Strip& strip, int64_t position, const uint32_t* code,
-         double* sums) {
+void Sum(const Block& b, const Strip& strip, int64_t position, const uint32_t* code, double* sums) {
   const Shape& s = *b.shape;
   const bool binary = s.codes == Codes::kBinary;
   for (int64_t i = 0; i < kStrip; ++i) sums[i] = 0.0;
@@ -35,8 +34,7 @@ void Multiply(const Block& b) {
       for (int64_t i = 0; i < strip.count; ++i) {
         acc[i] = static_cast<float>(sums[0][i]);
         if (b.shape->codes == Codes::kBinary) continue;
-        acc[i] = Scaled(b.call->epilogue, strip.first + i, acc[i],
-                        static_cast<float>(sums[1][i]));
+        acc[i] = Scaled(b.call->epilogue, strip.first + i, acc[i], static_cast<float>(sums[1][i]));
       }
       Finish(b, strip, p, acc);
     }

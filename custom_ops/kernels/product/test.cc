@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "base/cpu.h"
 #include "base/half.h"
@@ -75,12 +76,14 @@ class Runner {
     Memory y(y_bytes + 2 * kGuard, offset), bits(bits_bytes + 2 * kGuard, offset);
     name_ = Execute(want_y ? y.data() + kGuard : nullptr,
                     want_bits ? bits.data() + kGuard : nullptr, offset);
-    Check(y.Untouched(0, kGuard) && y.Untouched(kGuard + y_bytes, 2 * kGuard + y_bytes), Say("Y guard"));
+    Check(y.Untouched(0, kGuard) && y.Untouched(kGuard + y_bytes, 2 * kGuard + y_bytes),
+          Say("Y guard"));
     Check(bits.Untouched(0, kGuard) && bits.Untouched(kGuard + bits_bytes, 2 * kGuard + bits_bytes),
           Say("Ybits guard"));
     if (want_y) CompareY(expected, y.data() + kGuard, exact);
     if (want_bits && exact) {
-      const bool same = bits_bytes == 0 || std::memcmp(bits.data() + kGuard, expected.bits.data(), bits_bytes) == 0;
+      const bool same = bits_bytes == 0 ||
+                        std::memcmp(bits.data() + kGuard, expected.bits.data(), bits_bytes) == 0;
       Check(same, Say("Ybits differ"));
     }
   }
@@ -101,16 +104,27 @@ class Runner {
     call.y = y;
     call.ybits = reinterpret_cast<uint32_t*>(bits);
     call.scratch = scratch.data();
-    call.epilogue = {case_.acc_min,      View(case_.scale), View(case_.bias),
-                     View(case_.slope),  View(case_.shift), View(case_.threshold),
-                     View(case_.w_pos),  View(case_.w_neg), residual.data(),
-                     case_.residual.size() == 1 ? 0 : 1};
+    call.epilogue = {case_.acc_min,     View(case_.scale),
+                     View(case_.bias),  View(case_.slope),
+                     View(case_.shift), View(case_.threshold),
+                     View(case_.w_pos), View(case_.w_neg),
+                     residual.data(),   case_.residual.size() == 1 ? 0 : 1};
     for (int phase = 0; phase < plan.phases; ++phase) {
       std::vector<int64_t> units;
       for (int64_t u = 0; u < plan.units[phase]; ++u) {
         units.insert(units.begin() + random_->Below(u + 1), u);
       }
-      for (const int64_t unit : units) product_.Run(plan, call, phase, unit);
+      // Real threads now and then, for ThreadSanitizer to watch.
+      const size_t workers = threads_ == 3 ? 3 : 1;
+      const auto work = [&](size_t worker) {
+        for (size_t i = worker; i < units.size(); i += workers) {
+          product_.Run(plan, call, phase, units[i]);
+        }
+      };
+      std::vector<std::thread> others;
+      for (size_t worker = 1; worker < workers; ++worker) others.emplace_back(work, worker);
+      work(0);
+      for (std::thread& other : others) other.join();
     }
     return VariantName(plan);
   }
@@ -127,7 +141,8 @@ class Runner {
       }
       float allowed = exact ? 0.0f : expected.bound[i];
       if (case_.shape.y == Element::kFloat16) allowed += std::fabs(expected.y[i]) * 0x1p-10f;
-      if (exact ? Same(value, expected.y[i]) : std::fabs(value - expected.y[i]) <= allowed) continue;
+      if (exact ? Same(value, expected.y[i]) : std::fabs(value - expected.y[i]) <= allowed)
+        continue;
       Check(false, Say("Y[" + std::to_string(i) + "] is " + std::to_string(value) + ", expected " +
                        std::to_string(expected.y[i])));
       return;
@@ -136,7 +151,8 @@ class Runner {
   }
 
   std::string Say(const std::string& what) const {
-    return name_ + " on " + std::to_string(threads_) + " threads: " + what + "; " + case_.ToString();
+    return name_ + " on " + std::to_string(threads_) + " threads: " + what + "; " +
+           case_.ToString();
   }
 
   const Case& case_;
@@ -172,7 +188,8 @@ void CheckCase(const Case& c, bool exact, Random* random) {
 }
 
 Element XType(Random* random) {
-  return random->OneOf<Element>({Element::kBits, Element::kBits, Element::kFloat32, Element::kFloat16});
+  return random->OneOf<Element>(
+      {Element::kBits, Element::kBits, Element::kFloat32, Element::kFloat16});
 }
 
 void SetTypes(Shape* s, Random* random) {
@@ -243,7 +260,8 @@ BNN_TEST("a matrix product equals plain loops where every bit differs or none do
       Case c = MakeCase(s, 5, 1, 1, true, &random);
       const size_t plane = static_cast<size_t>(33 * bits::WordCount(k));
       for (size_t i = 0; i < c.words.size(); ++i) {
-        c.words[i] = static_cast<int64_t>(i + 1) % bits::WordCount(k) == 0 ? bits::LastWordMask(k) : ~0u;
+        c.words[i] =
+            static_cast<int64_t>(i + 1) % bits::WordCount(k) == 0 ? bits::LastWordMask(k) : ~0u;
         if (i >= plane) c.words[i] = 0;
       }
       for (uint32_t& w : c.x_words) w = words;
@@ -335,7 +353,8 @@ BNN_TEST("sums of real-valued inputs stay within the error bound") {
     Shape s = RandomConv(&random);
     if (s.x == Element::kBits) s.x = s.y = Element::kFloat32;
     if (s.codes == Codes::kTernaryEqual) s.codes = Codes::kTernary;
-    CheckCase(MakeCase(s, 2, random.Between(1, 9), random.Between(1, 9), false, &random), false, &random);
+    CheckCase(MakeCase(s, 2, random.Between(1, 9), random.Between(1, 9), false, &random), false,
+              &random);
     Shape gemm;
     gemm.x = gemm.y = random.OneOf<Element>({Element::kFloat32, Element::kFloat16});
     gemm.codes = s.codes;

@@ -30,8 +30,7 @@ void MakeWeights(Case* c, Random* random) {
   const int planes = s.codes == Codes::kBinary ? 1 : 2;
   c->words.assign(static_cast<size_t>(planes * rows * row_words), 0);
   for (int64_t i = 0; i < rows * row_words; ++i) {
-    const uint32_t valid =
-        i % row_words == row_words - 1 ? bits::LastWordMask(length) : ~0u;
+    const uint32_t valid = i % row_words == row_words - 1 ? bits::LastWordMask(length) : ~0u;
     const auto code = static_cast<uint32_t>(random->Bits()) & valid;
     const auto mask = static_cast<uint32_t>(random->Bits() | random->Bits()) & valid;
     c->words[static_cast<size_t>(i)] = planes == 1 ? code : code & mask;
@@ -65,8 +64,8 @@ void MakeEpilogue(Case* c, bool wanted, Random* random) {
   c->slope = MakeVector(channels, 1.0f, some(), random);
   c->shift = MakeVector(channels, -0.0f, some(), random);
   c->threshold = MakeVector(channels, 0.0f, some(), random);
-  c->acc_min = some() ? static_cast<float>(random->Between(-9, 9))
-                      : -std::numeric_limits<float>::infinity();
+  c->acc_min =
+      some() ? static_cast<float>(random->Between(-9, 9)) : -std::numeric_limits<float>::infinity();
   const bool residual = some();
   c->residual.assign(static_cast<size_t>(residual ? c->outputs() : 1), -0.0f);
   if (residual) {
@@ -150,19 +149,19 @@ float Epilogued(const Case& c, float v, int64_t out, int64_t index) {
 std::string Case::ToString() const {
   const Shape& s = shape;
   char text[400];
-  std::snprintf(text, sizeof text,
-                "x %d y %d codes %d, N %lld H %lld W %lld C %lld O %lld group %lld kernel %lldx%lld "
-                "stride %lld,%lld dilation %lld,%lld pads %lld,%lld,%lld,%lld value %d",
-                static_cast<int>(s.x), static_cast<int>(s.y), static_cast<int>(s.codes),
-                static_cast<long long>(batch), static_cast<long long>(height),
-                static_cast<long long>(width), static_cast<long long>(s.channels),
-                static_cast<long long>(s.out_channels), static_cast<long long>(s.group),
-                static_cast<long long>(s.kernel_h), static_cast<long long>(s.kernel_w),
-                static_cast<long long>(s.stride_h), static_cast<long long>(s.stride_w),
-                static_cast<long long>(s.dilation_h), static_cast<long long>(s.dilation_w),
-                static_cast<long long>(s.pad_top), static_cast<long long>(s.pad_left),
-                static_cast<long long>(s.pad_bottom), static_cast<long long>(s.pad_right),
-                s.pad_value);
+  std::snprintf(
+      text, sizeof text,
+      "x %d y %d codes %d, N %lld H %lld W %lld C %lld O %lld group %lld kernel %lldx%lld "
+      "stride %lld,%lld dilation %lld,%lld pads %lld,%lld,%lld,%lld value %d",
+      static_cast<int>(s.x), static_cast<int>(s.y), static_cast<int>(s.codes),
+      static_cast<long long>(batch), static_cast<long long>(height), static_cast<long long>(width),
+      static_cast<long long>(s.channels), static_cast<long long>(s.out_channels),
+      static_cast<long long>(s.group), static_cast<long long>(s.kernel_h),
+      static_cast<long long>(s.kernel_w), static_cast<long long>(s.stride_h),
+      static_cast<long long>(s.stride_w), static_cast<long long>(s.dilation_h),
+      static_cast<long long>(s.dilation_w), static_cast<long long>(s.pad_top),
+      static_cast<long long>(s.pad_left), static_cast<long long>(s.pad_bottom),
+      static_cast<long long>(s.pad_right), s.pad_value);
   return text;
 }
 

@@ -75,7 +75,9 @@ static inline int64_t GroupOutputs(const Shape& s) { return s.out_channels / s.g
 static inline int64_t GroupWords(const Shape& s) { return bits::WordCount(GroupChannels(s)); }
 static inline int64_t Taps(const Shape& s) { return s.kernel_h * s.kernel_w; }
 static inline int64_t Planes(const Shape& s) { return s.codes == Codes::kBinary ? 1 : 2; }
-static inline int64_t GroupStrips(const Shape& s) { return (GroupOutputs(s) + kStrip - 1) / kStrip; }
+static inline int64_t GroupStrips(const Shape& s) {
+  return (GroupOutputs(s) + kStrip - 1) / kStrip;
+}
 static inline int64_t Strips(const Shape& s) { return GroupStrips(s) * s.group; }
 
 // Tells whether every strip begins at a word of Ybits, so that strips share no word.
@@ -98,7 +100,7 @@ static inline Strip StripAt(const Shape& s, int64_t index) {
 
 // Canonical words of one filter tap: W[plane, channel, tap, :].
 static inline const uint32_t* TapWords(const Shape& s, const uint32_t* words, int64_t plane,
-                                int64_t channel, int64_t tap) {
+                                       int64_t channel, int64_t tap) {
   return words + ((plane * s.out_channels + channel) * Taps(s) + tap) * GroupWords(s);
 }
 

@@ -114,13 +114,14 @@ class Finisher {
     position_step_ = area > 1 ? 1 : b.shape->out_channels;
     own_residual_ = b.call->epilogue.residual_stride != 0;
     const bool only_bits = b.call->y == nullptr && !own_residual_;
-    const bool whole = std::is_same_v<Sum, int32_t> && codes_ == Codes::kBinary && !half_ && epilogue->OnlyThreshold();
+    const bool whole = std::is_same_v<Sum, int32_t> && codes_ == Codes::kBinary && !half_ &&
+                       epilogue->OnlyThreshold();
     mode_ = only_bits ? (whole ? Mode::kCompare : Mode::kBits)
                       : (area > 1 ? Mode::kPositions : Mode::kChannels);
   }
 
-  // Takes the sums of positions begin ... begin + count - 1: row p - begin holds kPart sums, and for
-  // Codes::kTernary those of the second plane `second` elements further on.
+  // Takes the sums of positions begin ... begin + count - 1: row p - begin holds kPart sums, and
+  // for Codes::kTernary those of the second plane `second` elements further on.
   void Start(const Sum* sums, int64_t row_elements, int64_t second, int64_t begin, int64_t count) {
     row_ = sums;
     row_elements_ = row_elements;

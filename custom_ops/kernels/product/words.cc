@@ -91,7 +91,8 @@ int64_t RowBytes(const Shape& s) {
 }
 
 // Whole lane words are copied as they are.
-static void CopyWords(const uint32_t* words, const Pixels& pixels, int64_t row_bytes, uint8_t* row) {
+static void CopyWords(const uint32_t* words, const Pixels& pixels, int64_t row_bytes,
+                      uint8_t* row) {
   for (int64_t p = 0; p < pixels.count; ++p, words += pixels.pixel_step) {
     for (int64_t i = 0; i < row_bytes / 8; ++i, row += 8) std::memcpy(row, words + 2 * i, 8);
   }
@@ -174,11 +175,11 @@ void AddOutsideTaps(const Block& b, const int32_t* header, int64_t line, int64_t
   }
 }
 
-#define BNN_INSTANTIATE(Format)                                                 \
-  template int64_t RowBytes<Format>(const Shape&);                              \
-  template void Expand<Format>(const Shape&, Rows, int64_t, const Pixels&);     \
-  template void Fill<Format>(const Shape&, Rows, int64_t, int64_t);             \
-  template size_t PackedBytes<Format>(const Shape&);                            \
+#define BNN_INSTANTIATE(Format)                                             \
+  template int64_t RowBytes<Format>(const Shape&);                          \
+  template void Expand<Format>(const Shape&, Rows, int64_t, const Pixels&); \
+  template void Fill<Format>(const Shape&, Rows, int64_t, int64_t);         \
+  template size_t PackedBytes<Format>(const Shape&);                        \
   template void Pack<Format>(const Shape&, const uint32_t*, uint8_t*);
 BNN_INSTANTIATE(Plain)
 BNN_INSTANTIATE(Nibbles)

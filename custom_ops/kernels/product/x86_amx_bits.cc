@@ -1,9 +1,9 @@
 // AMX int8: bits become bytes that tiles multiply, 16 positions x 64 channels x 16 outputs at once.
 //
 // Rows are bytes -1, 0 or +1, in planes of 64 channels, so that a tile of positions is one dense
-// block of memory for every kernel tap. Weights stay bits and are expanded a panel ahead of the tile
-// products; the epilogue runs a block of positions behind them. Both are fed to the core between the
-// tile instructions, which leave the vector units idle.
+// block of memory for every kernel tap. Weights stay bits and are expanded a panel ahead of the
+// tile products; the epilogue runs a block of positions behind them. Both are fed to the core
+// between the tile instructions, which leave the vector units idle.
 #include "kernels/product/x86_amx_depth.h"
 #include "kernels/product/x86_amx_lines.h"
 
@@ -54,8 +54,7 @@ void Expand(const Shape& s, Rows rows, int64_t first, const Pixels& pixels) {
 void Fill(const Shape& s, Rows rows, int64_t first, int64_t count) {
   const __m512i value = _mm512_set1_epi8(static_cast<char>(s.pad_value));
   for (int64_t plane = 0; plane < s.group * DepthBlocks(s); ++plane) {
-    const __m512i masked =
-        _mm512_maskz_mov_epi8(ValidChannels(s, plane % DepthBlocks(s)), value);
+    const __m512i masked = _mm512_maskz_mov_epi8(ValidChannels(s, plane % DepthBlocks(s)), value);
     uint8_t* row = rows.base + (plane * rows.count + first) * kTileDepth;
     for (int64_t i = 0; i < count; ++i) _mm512_store_si512(row + i * kTileDepth, masked);
   }
@@ -118,16 +117,19 @@ void MultiplyCodes(const Block& b) {
 
 void Multiply(const Block& b) {
   switch (b.shape->codes) {
-    case Codes::kBinary: return MultiplyCodes<Codes::kBinary>(b);
-    case Codes::kTernaryEqual: return MultiplyCodes<Codes::kTernaryEqual>(b);
-    case Codes::kTernary: return LineMultiplier<Codes::kTernary>(b).Run();
+    case Codes::kBinary:
+      return MultiplyCodes<Codes::kBinary>(b);
+    case Codes::kTernaryEqual:
+      return MultiplyCodes<Codes::kTernaryEqual>(b);
+    case Codes::kTernary:
+      return LineMultiplier<Codes::kTernary>(b).Run();
   }
 }
 
 }  // namespace
 
 const Variant bits_amx = {
-    "bits_amx", Fits,   RowBytes, NeverDirect, Expand,   Fill,
+    "bits_amx",  Fits, RowBytes,  NeverDirect, Expand,         Fill,
     PackedBytes, Pack, UnitBytes, 64,          LeastPositions, Multiply,
 };
 

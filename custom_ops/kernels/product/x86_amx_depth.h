@@ -12,9 +12,9 @@
 namespace bnn::product {
 namespace {
 
-constexpr int64_t kPieceSteps = 12;           // two panels of 2 * 12 KiB
-constexpr int64_t kDeepChannels = 1024;       // from here on rows overflow the first-level cache
-constexpr int64_t kDepthPositions = 512;      // whose sums wait at a time
+constexpr int64_t kPieceSteps = 12;       // two panels of 2 * 12 KiB
+constexpr int64_t kDeepChannels = 1024;   // from here on rows overflow the first-level cache
+constexpr int64_t kDepthPositions = 512;  // whose sums wait at a time
 constexpr int64_t kBlockPositions = 2 * kTileRows;
 
 inline bool IsDeep(const Shape& s) {

@@ -150,10 +150,18 @@ class LineMultiplier {
       const int8_t* panel = panels_[0] + (sum - piece.sum) * steps_ * kTileBytes;
       int32_t* sums = sums_[turn_] + sum * kSecond;
       switch (tiles) {
-        case 1: Accumulate<1>(rows, panel, piece.begin, piece.end, sums); break;
-        case 2: Accumulate<2>(rows, panel, piece.begin, piece.end, sums); break;
-        case 3: Accumulate<3>(rows, panel, piece.begin, piece.end, sums); break;
-        default: Accumulate<4>(rows, panel, piece.begin, piece.end, sums); break;
+        case 1:
+          Accumulate<1>(rows, panel, piece.begin, piece.end, sums);
+          break;
+        case 2:
+          Accumulate<2>(rows, panel, piece.begin, piece.end, sums);
+          break;
+        case 3:
+          Accumulate<3>(rows, panel, piece.begin, piece.end, sums);
+          break;
+        default:
+          Accumulate<4>(rows, panel, piece.begin, piece.end, sums);
+          break;
       }
     }
     if (piece.end < steps_ || last_sum < kSums) return;

@@ -17,11 +17,12 @@ constexpr int64_t kTileDepth = 64;  // channels of a step
 constexpr int64_t kTileBytes = 1024;
 constexpr int64_t kHalf = 16;  // output channels of a tile
 
-inline int64_t DepthBlocks(const Shape& s) { return (GroupChannels(s) + kTileDepth - 1) / kTileDepth; }
+inline int64_t DepthBlocks(const Shape& s) {
+  return (GroupChannels(s) + kTileDepth - 1) / kTileDepth;
+}
 inline int64_t Steps(const Shape& s) { return DepthBlocks(s) * Taps(s); }
 inline int64_t Sums(const Shape& s) { return s.codes == Codes::kTernary ? 2 : 1; }
 inline int64_t MasksPerRow(const Shape& s) { return s.codes == Codes::kTernaryEqual ? 2 : 1; }
-
 
 inline int64_t SumMasks(const Shape& s) { return Steps(s) * kTileRows * MasksPerRow(s); }
 

@@ -29,8 +29,8 @@ struct Avx2 {
     return _mm256_and_si256(Xor(x, code), Load(mask));
   }
   static Word Count(Word sum, Word nibbles) {
-    const __m256i counts = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i counts =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
     return _mm256_add_epi8(sum, _mm256_shuffle_epi8(counts, nibbles));
   }
   static void Drain(Word sum, int32_t* counts) {

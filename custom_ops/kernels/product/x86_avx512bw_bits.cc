@@ -28,8 +28,8 @@ struct Avx512Bw {
     return _mm512_ternarylogic_epi64(x, Load(code), Load(mask), kXorAnd);
   }
   static Word Count(Word sum, Word nibbles) {
-    const __m512i counts = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m512i counts =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
     return _mm512_add_epi8(sum, _mm512_shuffle_epi8(counts, nibbles));
   }
   static void Drain(Word sum, int32_t* counts) {

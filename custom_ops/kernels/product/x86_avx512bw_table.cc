@@ -1,9 +1,9 @@
 // AVX-512: real-valued X by table look-up, for many output channels.
 //
-// Four values of X have sixteen sums with codes, which fill one register. Four bits of a filter then
-// select the sum of four products, for sixteen output channels at once: a shift, a permutation and
-// an addition for 64 codes. A table serves every output channel, so it pays from about 128 of them,
-// and for one row of X as well as for many.
+// Four values of X have sixteen sums with codes, which fill one register. Four bits of a filter
+// then select the sum of four products, for sixteen output channels at once: a shift, a permutation
+// and an addition for 64 codes. A table serves every output channel, so it pays from about 128 of
+// them, and for one row of X as well as for many.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -50,8 +50,8 @@ void Pack(const Shape& s, const uint32_t* words, uint8_t* packed) {
       for (int64_t i = 0; i < GroupWords(s); ++i) {
         for (int64_t plane = 0; plane < Planes(s); ++plane, out += kStrip) {
           for (int64_t lane = 0; lane < strip.count; ++lane) {
-            out[lane] = MaskedWord(TapWords(s, words, plane, strip.first + lane, tap), i,
-                                   GroupChannels(s));
+            out[lane] =
+                MaskedWord(TapWords(s, words, plane, strip.first + lane, tap), i, GroupChannels(s));
           }
         }
       }
@@ -61,8 +61,8 @@ void Pack(const Shape& s, const uint32_t* words, uint8_t* packed) {
 
 // ---- tables ----
 
-// Entry e of the table of x[0 ... 3] is the sum of x[j] times code: where bit j of e is set +1, else
-// `clear`, which is -1 for binary and 0 for ternary codes. Values past `count` are 0.
+// Entry e of the table of x[0 ... 3] is the sum of x[j] times code: where bit j of e is set +1,
+// else `clear`, which is -1 for binary and 0 for ternary codes. Values past `count` are 0.
 class TableMaker {
  public:
   explicit TableMaker(float clear) {
@@ -147,8 +147,8 @@ class TableMultiplier {
     finisher_.Finish();
   }
 
-  // Sums of one plane for kCount positions from `first` on. Even and odd tables are summed apart, so
-  // that additions need not wait for each other.
+  // Sums of one plane for kCount positions from `first` on. Even and odd tables are summed apart,
+  // so that additions need not wait for each other.
   template <int kCount>
   void LookUp(const uint32_t* words, int64_t first, int64_t plane) {
     __m512 sums[kCount][2][2];

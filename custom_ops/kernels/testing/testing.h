@@ -15,10 +15,10 @@ struct Registration {
 
 #define BNN_TEST_JOIN2(a, b) a##b
 #define BNN_TEST_JOIN(a, b) BNN_TEST_JOIN2(a, b)
-#define BNN_TEST(sentence)                                                                \
-  static void BNN_TEST_JOIN(Test, __LINE__)();                                            \
-  static const ::bnn::testing::Registration BNN_TEST_JOIN(registration, __LINE__)(        \
-      sentence, BNN_TEST_JOIN(Test, __LINE__));                                           \
+#define BNN_TEST(sentence)                                                         \
+  static void BNN_TEST_JOIN(Test, __LINE__)();                                     \
+  static const ::bnn::testing::Registration BNN_TEST_JOIN(registration, __LINE__)( \
+      sentence, BNN_TEST_JOIN(Test, __LINE__));                                    \
   static void BNN_TEST_JOIN(Test, __LINE__)()
 
 // Counts one check; a failed one prints `what` (the first few of a test) and fails the test.
@@ -29,7 +29,9 @@ class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
   uint64_t Bits();
-  int64_t Below(int64_t limit) { return static_cast<int64_t>(Bits() % static_cast<uint64_t>(limit)); }
+  int64_t Below(int64_t limit) {
+    return static_cast<int64_t>(Bits() % static_cast<uint64_t>(limit));
+  }
   int64_t Between(int64_t low, int64_t high) { return low + Below(high - low + 1); }
   float Real() { return static_cast<float>(Between(-(1 << 24), 1 << 24)) * 0x1p-22f; }  // -4 ... 4
   bool Chance(int percent) { return Below(100) < percent; }

@@ -66,7 +66,7 @@ def test_a_file_that_is_no_model_is_refused(content, message, tmp_path):
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(ModelFileError, match=r"missing\.onnx: .*expected a model file"):
+    with pytest.raises(ModelFileError, match=r"missing\.onnx: .*expected an ONNX model"):
         bench(tmp_path / "missing.onnx", seconds=SECONDS)
 
 

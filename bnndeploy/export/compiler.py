@@ -76,6 +76,7 @@ def compile_graph(
     model = finish(traced)
     if form == "int8":
         model = quantize_int8(model, batches_of(model, calibration))
+        probes = {}  # no inner value equals a quantizer's output any more
     entries = {
         "format": FORMAT,
         "versions": versions(),

@@ -4,6 +4,9 @@
 // then select the sum of four products, for sixteen output channels at once: a shift, a permutation
 // and an addition for 64 codes. A table serves every output channel, so it pays from about 128 of
 // them, and for one row of X as well as for many.
+#ifndef BNN_KERNELS_PRODUCT_X86_AVX512BW_TABLE_H_
+#define BNN_KERNELS_PRODUCT_X86_AVX512BW_TABLE_H_
+
 #include <immintrin.h>
 
 #include <algorithm>
@@ -14,6 +17,7 @@
 
 namespace bnn::product {
 namespace {
+namespace table {
 
 constexpr int64_t kLeastOutputs = 128;
 constexpr int64_t kMostDepth = 16384;  // bounds the tables
@@ -22,26 +26,26 @@ constexpr int64_t kTableFloats = 16;
 constexpr int64_t kWordTables = bits::kWordBits / kTableValues;
 constexpr int kPositions = 4;  // whose tables are kept, and which share the shifts
 
-bool Fits(const Shape& s) {
-  return float_rows::Fits(s) && GroupOutputs(s) >= kLeastOutputs &&
+inline bool Pays(const Shape& s) {
+  return GroupOutputs(s) >= kLeastOutputs &&
          Taps(s) * GroupWords(s) * bits::kWordBits <= kMostDepth;
 }
 
-int64_t Words(const Shape& s) { return Taps(s) * GroupWords(s); }
+inline int64_t Words(const Shape& s) { return Taps(s) * GroupWords(s); }
 
-int64_t TableFloats(const Shape& s) { return Words(s) * kWordTables * kTableFloats; }
+inline int64_t TableFloats(const Shape& s) { return Words(s) * kWordTables * kTableFloats; }
 
-size_t UnitBytes(const Shape& s) {
+inline size_t UnitBytes(const Shape& s) {
   return static_cast<size_t>(kPositions * TableFloats(s)) * sizeof(float);
 }
 
 // ---- weights: [strip][tap][word][plane][kStrip] words ----
 
-size_t PackedBytes(const Shape& s) {
+inline size_t PackedBytes(const Shape& s) {
   return static_cast<size_t>(Strips(s) * Words(s) * Planes(s) * kStrip) * sizeof(uint32_t);
 }
 
-void Pack(const Shape& s, const uint32_t* words, uint8_t* packed) {
+inline void Pack(const Shape& s, const uint32_t* words, uint8_t* packed) {
   std::memset(packed, 0, PackedBytes(s));
   auto* out = reinterpret_cast<uint32_t*>(packed);
   for (int64_t index = 0; index < Strips(s); ++index) {
@@ -85,8 +89,8 @@ class TableMaker {
   __m512 codes_[kTableValues];
 };
 
-void MakeTables(const Block& b, const TableMaker& maker, int64_t group, int64_t position,
-                float* table) {
+inline void MakeTables(const Block& b, const TableMaker& maker, int64_t group, int64_t position,
+                       float* table) {
   const Shape& s = *b.shape;
   for (int64_t tap = 0; tap < Taps(s); ++tap) {
     const int64_t row = position + TapRow(*b.plan, tap / s.kernel_w, tap % s.kernel_w);
@@ -189,23 +193,10 @@ class TableMultiplier {
   alignas(64) float sums_[2][kPositions * kStrip];
 };
 
-void Multiply(const Block& b) { TableMultiplier(b).Run(); }
+inline void Multiply(const Block& b) { TableMultiplier(b).Run(); }
 
+}  // namespace table
 }  // namespace
-
-const Variant float_avx512bw_table = {
-    "float_avx512bw_table",
-    Fits,
-    float_rows::RowBytes,
-    float_rows::Direct,
-    float_rows::Expand,
-    float_rows::Fill,
-    PackedBytes,
-    Pack,
-    UnitBytes,
-    4,
-    nullptr,
-    Multiply,
-};
-
 }  // namespace bnn::product
+
+#endif  // BNN_KERNELS_PRODUCT_X86_AVX512BW_TABLE_H_

@@ -232,6 +232,17 @@ BNN_TEST("a matrix product equals plain loops for large depths") {
   }
 }
 
+BNN_TEST("deep matrix products of many rows equal plain loops") {
+  Random random(13);
+  for (const int64_t m : {65, 80, 97, 128, 129, 530}) {
+    Shape s;
+    s.codes = random.OneOf<Codes>({Codes::kBinary, Codes::kTernaryEqual});
+    s.channels = random.OneOf<int64_t>({1024, 1100, 1536, 2049});
+    s.out_channels = random.Between(15, 50);
+    CheckCase(MakeCase(s, m, 1, 1, true, &random), true, &random);
+  }
+}
+
 BNN_TEST("products with many output channels equal plain loops") {
   Random random(12);
   for (int repeat = 0; repeat < 30; ++repeat) {

@@ -42,7 +42,8 @@ def test_parameters_and_macs_equal_the_summaries_of_the_larq_zoo(network):
     ) == LARQ_SUMMARIES[network]
 
 
-# Liu et al., "ReActNet", 2020, arXiv:2003.03488, table 1: billions of binary operations.
+# Liu et al., "ReActNet", 2020, arXiv:2003.03488, comparison with other networks: billions of binary
+# operations, quoted from memory and not checked against the table.
 @pytest.mark.parametrize(
     ("network", "billions"),
     [

@@ -5,6 +5,8 @@
 namespace bnn::ops {
 namespace {
 
+constexpr size_t kMostNodes = 4096;
+
 std::mutex mutex;  // sessions may be created on several threads
 
 CreatedCounts& Counts() {
@@ -12,16 +14,28 @@ CreatedCounts& Counts() {
   return counts;
 }
 
+std::deque<CreatedNode>& Nodes() {
+  static std::deque<CreatedNode> nodes;
+  return nodes;
+}
+
 }  // namespace
 
-void CountCreated(const char* kernel, const char* variant) {
+void Record(const CreatedNode& node) {
   const std::lock_guard<std::mutex> lock(mutex);
-  ++Counts()[kernel][variant];
+  ++Counts()[node.kernel][node.variant];
+  Nodes().push_back(node);
+  if (Nodes().size() > kMostNodes) Nodes().pop_front();
 }
 
 CreatedCounts ReadCreated() {
   const std::lock_guard<std::mutex> lock(mutex);
   return Counts();
+}
+
+std::deque<CreatedNode> ReadCreatedNodes() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return Nodes();
 }
 
 }  // namespace bnn::ops

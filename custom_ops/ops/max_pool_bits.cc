@@ -33,7 +33,7 @@ struct Window {
 class MaxPoolBitsOp : public ort::Kernel {
  public:
   explicit MaxPoolBitsOp(const ort::Node& node)
-      : window_(node), kernel_(Created("max_pool_bits", SelectMaxPoolBits(node.isa()))) {
+      : window_(node), kernel_(Created(node, "max_pool_bits", SelectMaxPoolBits(node.isa()))) {
     node.InputType(0, {Type::kUint32});
     node.InputType(1, {Type::kUint32});
     node.CheckOutputType(0, Type::kUint32);

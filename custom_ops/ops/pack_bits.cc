@@ -26,7 +26,7 @@ class PackBitsOp : public ort::Kernel {
       : type_(node.InputType(0, {Type::kFloat, Type::kFloat16})),
         sign_(node, 1),
         threshold_(node, 2),
-        kernel_(Created("pack_bits", SelectPackBits(node.isa()))) {
+        kernel_(Created(node, "pack_bits", SelectPackBits(node.isa()))) {
     node.CheckOutputType(0, Type::kUint32);
   }
 

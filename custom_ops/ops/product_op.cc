@@ -47,6 +47,7 @@ class ProductOp : public ort::Kernel {
         inputs_(weights),
         x_type_(node.InputType(ProductInputs::kX, {Type::kUint32, Type::kFloat, Type::kFloat16})),
         y_type_(OutputType(node, inputs_.residual, x_type_)),
+        name_(node.name()),
         isa_(node.isa()),
         threads_(ThreadsAtMost()),
         wants_y_(node.Wants(kY)),
@@ -89,7 +90,8 @@ class ProductOp : public ort::Kernel {
     if (vectors_.HaveEqualScales(shape.out_channels)) shape.codes = product::Codes::kTernaryEqual;
     const Product product = Product::Select(shape, isa_);
     constant_.emplace(ConstantWeights{product, PackedWeights(product, w.words())});
-    CountCreated(bits() ? "product_bits" : "product_float", product.name());
+    Record({name_, bits() ? "product_bits" : "product_float", product.name(), product.few_name(),
+            product.few_positions()});
   }
 
   void Multiply(const ort::Run& run, const Product& product, const void* packed) const {
@@ -140,6 +142,7 @@ class ProductOp : public ort::Kernel {
   ProductLayout layout_;
   ProductInputs inputs_;
   Type x_type_, y_type_;
+  std::string name_;
   uint32_t isa_;
   int threads_;
   bool wants_y_, wants_ybits_;

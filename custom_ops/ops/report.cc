@@ -92,6 +92,17 @@ std::string CreatedOf(const CreatedCounts& created, const std::string& kernel) {
   return "{" + counts + "}";
 }
 
+std::string NodesCreated() {
+  std::string nodes;
+  for (const CreatedNode& node : ReadCreatedNodes()) {
+    Append(&nodes, "{\"name\": " + Quoted(node.name) + ", \"kernel\": " + Quoted(node.kernel) +
+                       ", \"variant\": " + Quoted(node.variant) +
+                       ", \"few_variant\": " + Quoted(node.few_variant) +
+                       ", \"few_positions\": " + std::to_string(node.few_positions) + "}");
+  }
+  return "[" + nodes + "]";
+}
+
 std::string Report() {
   const char* cap = std::getenv("BNNDEPLOY_ISA");
   const uint32_t allowed = ort::AllowedIsa();
@@ -110,17 +121,20 @@ std::string Report() {
   return "{\"isa\": {\"supported\": " + IsaNames(cpu::Supported()) +
          ", \"allowed\": " + IsaNames(allowed) +
          ", \"cap\": " + (cap && *cap ? Quoted(cap) : std::string("null")) + "}, \"kernels\": {" +
-         kernels + "}}";
+         kernels + "}, \"nodes\": " + NodesCreated() + "}";
 }
 
 }  // namespace
 }  // namespace bnn::ops
 
 // Returns a JSON object; the text is valid until the calling thread calls again.
-//   isa.supported: instruction sets of the machine; isa.allowed: those below isa.cap
-//   (BNNDEPLOY_ISA) kernels.<name>.variants: best first; .chosen: the one a node created now would
-//   get; .created: how many nodes got which variant since the library was loaded error: the
-//   message, instead of the above, if BNNDEPLOY_ISA has an unknown value
+//   isa.supported: instruction sets of the machine
+//   isa.allowed: those below isa.cap (BNNDEPLOY_ISA)
+//   kernels.<name>.variants: best first
+//   kernels.<name>.chosen: the one a node created now would get
+//   kernels.<name>.created: how many nodes got which variant since the library was loaded
+//   nodes: the nodes created last with their variants, oldest first
+//   error: the message, instead of the above, if BNNDEPLOY_ISA has an unknown value
 extern "C" __attribute__((visibility("default"))) const char* BnnDeployKernels() {
   thread_local std::string report;
   try {

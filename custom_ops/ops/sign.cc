@@ -12,7 +12,7 @@ class SignOp : public ort::Kernel {
  public:
   explicit SignOp(const ort::Node& node)
       : type_(node.InputType(0, {Type::kFloat, Type::kFloat16})),
-        kernel_(Created("sign", SelectSign(node.isa()))) {
+        kernel_(Created(node, "sign", SelectSign(node.isa()))) {
     node.CheckOutputType(0, type_);
   }
 

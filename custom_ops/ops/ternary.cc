@@ -14,7 +14,7 @@ class TernaryOp : public ort::Kernel {
   explicit TernaryOp(const ort::Node& node)
       : type_(node.InputType(0, {Type::kFloat, Type::kFloat16})),
         threshold_(node, 1),
-        kernel_(Created("ternary", SelectTernary(node.isa()))) {
+        kernel_(Created(node, "ternary", SelectTernary(node.isa()))) {
     node.CheckOutputType(0, type_);
   }
 

@@ -24,7 +24,7 @@ class UnpackBitsOp : public ort::Kernel {
  public:
   explicit UnpackBitsOp(const ort::Node& node)
       : channels_(node.Int("channels", 1, kMaxDepth)),
-        kernel_(Created("unpack_bits", SelectUnpackBits(node.isa()))) {
+        kernel_(Created(node, "unpack_bits", SelectUnpackBits(node.isa()))) {
     node.InputType(0, {Type::kUint32});
     node.CheckOutputType(0, Type::kFloat);
   }

@@ -14,9 +14,14 @@ namespace bnn::ort {
 
 struct OpDefinition;
 
+// Returns the name of a node in the graph that ONNX Runtime runs.
+std::string NodeName(const OrtKernelInfo* info);
+
 class Node : public Attributes {
  public:
   Node(const OrtKernelInfo* info, const OpDefinition& definition);
+
+  std::string name() const { return NodeName(info_); }
 
   // Returns the instruction sets a kernel may use: those of the machine below BNNDEPLOY_ISA.
   uint32_t isa() const { return isa_; }
@@ -53,9 +58,6 @@ class Node : public Attributes {
   const OpDefinition& definition_;
   uint32_t isa_;
 };
-
-// Returns the name of a node, for messages.
-std::string NodeName(const OrtKernelInfo* info);
 
 // Returns the instruction sets that BNNDEPLOY_ISA leaves; throws if it names none.
 uint32_t AllowedIsa();

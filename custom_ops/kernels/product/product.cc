@@ -71,6 +71,8 @@ Product Product::Only(const Shape& shape, const Variant& variant) {
 
 const char* Product::name() const { return many_->name; }
 
+const char* Product::few_name() const { return few_ == nullptr ? "" : few_->name; }
+
 size_t Product::packed_bytes() const {
   const size_t many = Aligned(many_->packed_bytes(shape_));
   return few_ == nullptr ? many : many + Aligned(few_->packed_bytes(shape_));

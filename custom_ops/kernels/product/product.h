@@ -113,8 +113,12 @@ class Product {
   // Uses one variant for every call: for tests and benchmarks.
   static Product Only(const Shape& shape, const Variant& variant);
 
-  // Name of the variant for many positions, e.g. "xnor_amx"; PlanCall tells what a call uses.
+  // Name of the variant for many positions, e.g. "bits_amx"; PlanCall tells what a call uses.
   const char* name() const;
+
+  // Name of the variant for calls of at most few_positions() output positions, "" if none.
+  const char* few_name() const;
+  int64_t few_positions() const { return few_positions_; }
 
   // Bytes that Pack writes.
   size_t packed_bytes() const;

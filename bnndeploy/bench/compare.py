@@ -67,7 +67,7 @@ def bench(
     packed = InferenceSession(path, threads=threads)  # refuses a file that is no model
     model_bytes = {"packed": Path(path).read_bytes()}
     rng = np.random.default_rng(seed)
-    calibration = [_random_inputs(packed, 1, rng) for _ in range(CALIBRATION_BATCHES)]
+    calibration = [random_inputs(packed, 1, rng) for _ in range(CALIBRATION_BATCHES)]
     float32 = expand(onnx.load_from_string(model_bytes["packed"]))
     model_bytes["float32"] = float32.SerializeToString()
     model_bytes["int8"] = quantize_int8(float32, calibration).SerializeToString()
@@ -78,7 +78,7 @@ def bench(
     }
     rows: list[BenchRow] = []
     for batch in batches:
-        rows += _measure(sessions, batch, _random_inputs(packed, batch, rng), seconds)
+        rows += _measure(sessions, batch, random_inputs(packed, batch, rng), seconds)
     sizes = {form: len(content) for form, content in model_bytes.items()}
     return BenchReport(str(path), threads, tuple(rows), sizes)
 
@@ -95,9 +95,14 @@ def _measure(
     return [BenchRow(form, batch, t, t.p50 / packed) for form, t in timings.items()]
 
 
-def _random_inputs(
+def random_inputs(
     session: InferenceSession, batch: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
+    """Draws normal inputs of a batch for a session whose other dimensions are fixed.
+
+    Raises:
+        ModelFileError: If another dimension than the first is symbolic.
+    """
     inputs = {}
     for value in session.get_inputs():
         shape = [batch, *value.shape[1:]]

@@ -1,26 +1,31 @@
 """Our operators against ONNX Runtime's own, layer by layer, in one run.
 
     python benchmarks/kernels.py [--threads N] [--rounds N] [--only TEXT] [--json]
+        [--limits build/benchmarks/limits] [--plot roofline.png] [--peers PYTHON]
 
 Each row is one layer: a 3x3 same convolution of a residual network, or a matrix product M x N x K.
 Every contender is a model of one node with packed or quantized weights inside; inputs and outputs
 are bound once, so that only the node is timed. Contenders take turns round by round, so that
-whatever else the machine does falls on all of them; the best and the median round are kept.
+whatever else the machine does falls on all of them; the best and the median round are kept. Speed
+and share of the limit are of the best round, ratios of the median.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
-import time
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
+from roofline import draw
+from turns import Contender, Peers, rows, take_turns
 
 from bnndeploy import InferenceSession
 from bnndeploy.ops.names import DOMAIN, IR_VERSION, OPSET, VERSION
@@ -29,18 +34,7 @@ from bnndeploy.ops.packing import pack_bits, word_count
 MAPS = [(56, 64), (28, 128), (14, 256), (7, 512)]
 PRODUCTS = [(1, 4096, 4096), (64, 4096, 4096), (784, 256, 2304), (49, 512, 4608)]
 MICROSOFT = "com.microsoft"
-RUNS_PER_ROUND = 5
-
-Array = np.ndarray
-Run = Callable[[], None]
-
-
-@dataclass(frozen=True)
-class Contender:
-    """One way to compute a layer."""
-
-    name: str
-    run: Run
+OURS_BITS = "ours, bits out"
 
 
 @dataclass(frozen=True)
@@ -49,6 +43,8 @@ class Layer:
 
     name: str
     macs: float
+    packed_bytes: int  # packed inputs, weights and outputs
+    request: dict[str, Any]  # to peers.py
     contenders: list[Contender]
 
 
@@ -185,8 +181,10 @@ def conv_layers(threads) -> Iterator[Layer]:
         yield Layer(
             f"conv {size}x{size}x{channels}",
             float(size * size * channels * channels * 9),
+            packed_x.nbytes * 2 + packed_w.nbytes,
+            {"conv": [size, channels]},
             [
-                Contender("ours, bits out", our(None)),
+                Contender(OURS_BITS, our(None)),
                 Contender("ours, floats + residual", our(np.ones(y_shape, np.float32))),
                 Contender("ORT float32", bound(plain_session(real, threads), {"X": x}, ["Y"])),
                 Contender("ORT int8", int8_conv(bytes_x, bytes_w, y_shape, threads, False)),
@@ -215,9 +213,11 @@ def gemm_layers(threads) -> Iterator[Layer]:
         yield Layer(
             f"gemm {m}x{n}x{k}",
             float(m * n * k),
+            packed_x.nbytes + packed_w.nbytes + m * word_count(n) * 4,
+            {"gemm": [m, n, k]},
             [
                 Contender(
-                    "ours, bits out",
+                    OURS_BITS,
                     ours("XnorGemm", packed_x, packed_w, y_shape, binary, threads, None),
                 ),
                 Contender(
@@ -241,39 +241,35 @@ def real_gemm(x, w, y_shape, k, threads):
     return bound(our_session(proto, threads), {"X": x}, ["Y"])
 
 
-def measure(layer: Layer, rounds: int) -> dict[str, list[float]]:
-    """Returns the milliseconds of one run, round by round, of every contender."""
-    times: dict[str, list[float]] = {c.name: [] for c in layer.contenders}
-    for contender in layer.contenders:
-        contender.run()
-    for _ in range(rounds):
-        for contender in layer.contenders:
-            best = float("inf")
-            for _ in range(RUNS_PER_ROUND):
-                start = time.perf_counter()
-                contender.run()
-                best = min(best, time.perf_counter() - start)
-            times[contender.name].append(best * 1e3)
-    return times
+def raise_limits(limits: dict[str, float], program: Path | None) -> None:
+    """Measures what this core can do at this moment (limits.cc) and keeps the best of the run."""
+    if program is None:
+        return
+    measured = json.loads(subprocess.run([program], capture_output=True, check=True).stdout)
+    for name, value in measured.items():
+        limits[name] = max(value, limits.get(name, 0.0))
 
 
-def report(layer: Layer, times: dict[str, list[float]]) -> list[dict[str, object]]:
-    """Summarises one layer; ratios are against the first contender, by medians."""
-    first = statistics.median(times[layer.contenders[0].name])
-    rows = []
-    for name, values in times.items():
-        median = statistics.median(values)
-        rows.append(
-            {
-                "layer": layer.name,
-                "contender": name,
-                "best_ms": min(values),
-                "median_ms": median,
-                "gmacs": layer.macs / median * 1e-6,
-                "times_ours": median / first,
-            }
-        )
-    return rows
+def figures(layer: Layer, row: dict[str, Any], limits: dict[str, float]) -> dict[str, Any]:
+    """Adds speed, share of the core's limit and operations a byte to a row."""
+    gmacs = layer.macs / row["best_ms"] * 1e-6
+    best = max((limits[name] for name in limits if name.startswith("bits ")), default=0.0)
+    ours = row["contender"] == OURS_BITS
+    return {
+        "gmacs": gmacs,
+        "share": gmacs / best if best and ours else None,
+        "macs_per_byte": layer.macs / layer.packed_bytes,
+    }
+
+
+def line(row: dict[str, Any]) -> str:
+    """Lays out one row of the table."""
+    share = "" if row["share"] is None else f"  {row['share']:5.0%} of the core's limit"
+    return (
+        f"{row['subject']:<20} {row['contender']:<24} {row['best_ms']:8.3f} ms"
+        f"  median {row['median_ms']:8.3f}  {row['gmacs']:6.0f} GMAC/s"
+        f"  {row['times_ours']:6.2f}x ours{share}"
+    )
 
 
 def main() -> None:
@@ -282,26 +278,31 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--only", default="", help="layers whose name holds this text")
+    parser.add_argument("--limits", type=Path, help="the built program limits: share of the core")
+    parser.add_argument("--peers", type=Path, help="Python with other engines, see peers.py")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--plot", type=Path, help="roofline as PNG; needs --limits")
     arguments = parser.parse_args()
-    rows = []
-    for layers in (conv_layers, gemm_layers):
-        for layer in layers(arguments.threads):
-            if arguments.only not in layer.name:
-                continue
-            rows += report(layer, measure(layer, arguments.rounds))
-            if arguments.json:
-                continue
-            for row in rows[-len(layer.contenders) :]:
-                print(
-                    f"{row['layer']:<20} {row['contender']:<24} {row['best_ms']:8.3f} ms"
-                    f"  median {row['median_ms']:8.3f}  {row['gmacs']:6.0f} GMAC/s"
-                    f"  {row['times_ours']:6.2f}x ours"
-                )
+    if arguments.plot and not arguments.limits:
+        parser.error("--plot needs --limits")
+    peers = Peers(arguments.peers)
+    limits: dict[str, float] = {}
+    found = []
+    for layer in [*conv_layers(arguments.threads), *gemm_layers(arguments.threads)]:
+        if arguments.only not in layer.name:
+            continue
+        raise_limits(limits, arguments.limits)
+        times = take_turns(layer.contenders, arguments.rounds, peers, layer.request)
+        of_layer = [row | figures(layer, row, limits) for row in rows(layer.name, times)]
+        found += of_layer
+        if not arguments.json:
+            print("\n".join(map(line, of_layer)))
+    if arguments.plot:
+        draw(found, limits, arguments.plot)
     if arguments.json:
         versions = {"onnx": onnx.__version__, "onnxruntime": ort.__version__}
         print(json.dumps({"schema": 1, "threads": arguments.threads, "versions": versions,
-                          "rows": rows}))  # fmt: skip
+                          "rows": found}))  # fmt: skip
 
 
 if __name__ == "__main__":

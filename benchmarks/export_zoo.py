@@ -1,0 +1,183 @@
+"""Exports every network of the zoo at its own size, in every form, and checks each file.
+
+    python benchmarks/export_zoo.py [NETWORK ...] [--forms packed qonnx] [--out exports.json]
+
+Each network runs in a process of its own, one after the other: seconds and peak memory of each
+export (with Python and torch loaded), the bytes of the file, and what a check of the file says:
+
+- packed, float, standard, int2: the four steps of verify-parity against the module;
+- qonnx: executed by the qonnx package and, imported again, by the packed graph;
+- int8: how much the second quantisation moves the outputs. That is no fault of the file.
+
+Weights are "random" (drawn, batch-norm statistics too) or "stepped": after two training steps,
+so that statistics, scales, slopes and thresholds are those of activations that occur.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from torch import nn
+
+from bnndeploy.cli._output import table
+from bnndeploy.export import export_run, import_model
+from bnndeploy.parity import verify
+from bnndeploy.runtime import InferenceSession
+from bnndeploy.training import load_run, zoo
+
+FORMS = ("packed", "float", "standard", "int2", "int8", "qonnx")
+WEIGHTS = ("random", "stepped")
+OVERHEAD, FIXED = 1.02, 64 << 10
+STEPS, BATCH, RATE = 2, 4, 0.02
+
+
+def step(module: nn.Module, shape: list[int]) -> None:
+    """Trains a little on noise: every parameter and statistic leaves its first value."""
+    torch.manual_seed(0)
+    optimiser = torch.optim.Adam(module.parameters(), RATE)
+    module.train()
+    for _ in range(STEPS):
+        logits = module(torch.randn(BATCH, *shape))
+        loss = nn.functional.cross_entropy(logits, torch.randint(logits.shape[1], (BATCH,)))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    module.eval()
+
+
+def run_cases(name: str, weights: str, forms: list[str]) -> None:
+    """Prints one JSON object a form."""
+    run = load_run(name, "random")
+    if weights == "stepped":
+        step(run.module, list(run.input_spec["shape"]))
+    for form in forms:
+        case = {"network": name, "weights": weights, "form": form}
+        try:
+            result = run_case(run, form)
+        except Exception as error:  # one form that fails must not hide the others
+            result = FAILED | {"check": f"{type(error).__name__}: {error}"}
+        print(json.dumps(case | result), flush=True)
+
+
+def run_case(run: Any, form: str) -> dict[str, Any]:
+    options = {"form": "standard", "int2": True} if form == "int2" else {"form": form}
+    if form == "int8":
+        options["calibration"] = torch.randn(BATCH, *run.input_spec["shape"])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        report = export_run(run, path, **options)
+        peak = peak_megabytes()
+        started = time.perf_counter()
+        ok, said = CHECKS.get(form, check_parity)(path, run)
+    kinds = report.bytes_by_kind
+    bound = kinds["one_bit"] + kinds["two_bit"] + kinds["float"]
+    return {
+        "passed": ok, "check": said, "seconds": round(report.seconds, 1),
+        "peak_mb": peak, "bytes": report.size,
+        "over_limit": form == "packed" and report.size > OVERHEAD * bound + FIXED,
+        "check_seconds": round(time.perf_counter() - started, 1),
+    }  # fmt: skip
+
+
+def peak_megabytes() -> int:
+    """Returns the greatest resident memory since the last reset."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) // 1024
+
+
+def check_parity(path: Path, run: Any) -> tuple[bool, str]:
+    report = verify(path, run)
+    return report.passed, "; ".join(item.result for item in report.steps)
+
+
+def check_int8(path: Path, run: Any) -> tuple[bool, str]:
+    x, expected = given(run)
+    got = InferenceSession(path, portable=True).run(None, {"input": x})[0]
+    share = float(np.abs(got - expected).max() / np.abs(expected).max())
+    return bool(np.isfinite(got).all()), f"outputs move by {share:.0%} of the largest"
+
+
+def check_qonnx(path: Path, run: Any) -> tuple[bool, str]:
+    x, expected = given(run)
+    model = onnx.load(path)
+    for value in [*model.graph.input, *model.graph.output, *model.graph.value_info]:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                dim.dim_value = len(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from qonnx.core.modelwrapper import ModelWrapper
+        from qonnx.core.onnx_exec import execute_onnx
+
+        executed = execute_onnx(ModelWrapper(model), {"input": x})["logits"]
+    again = import_model(path)
+    packed = InferenceSession(again.model.SerializeToString()).run(None, {"input": x})[0]
+    products = sum(n for op, n in again.nodes_after.items() if op.startswith(("Xnor", "Ternary")))
+    worst = [float(np.abs(y - expected).max() / np.abs(expected).max()) for y in (executed, packed)]
+    said = f"qonnx differs by {worst[0]:.1e}, packed again ({products} products) {worst[1]:.1e}"
+    return max(worst) < 1e-3, said
+
+
+def given(run: Any) -> tuple[np.ndarray, np.ndarray]:
+    x = torch.randn(2, *run.input_spec["shape"], generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        return x.numpy(), run.module(x).numpy()
+
+
+FAILED = {"passed": False, "seconds": 0, "peak_mb": 0, "bytes": 0}
+CHECKS = {"int8": check_int8, "qonnx": check_qonnx}
+
+
+def measure(name: str, weights: str, forms: list[str]) -> Iterator[dict[str, Any]]:
+    """Runs the forms of a network in a fresh process and yields their results."""
+    command = [sys.executable, __file__, name, "--weights", weights, "--inside", "--forms", *forms]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    yield from map(json.loads, done.stdout.splitlines())
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        case = {"network": name, "weights": weights, "form": "?"}
+        yield case | FAILED | {"check": reason}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("networks", nargs="*", default=zoo.names())
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS)
+    parser.add_argument("--weights", nargs="+", choices=WEIGHTS, default=WEIGHTS)
+    parser.add_argument("--out", type=Path, help="JSON file of the results, written as they come.")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    if arguments.inside:
+        run_cases(*arguments.networks, *arguments.weights, arguments.forms)
+        return
+    results = []
+    columns = ("network", "weights", "form", "seconds", "peak_mb", "bytes", "passed", "check")
+    for name in arguments.networks:
+        for weights in arguments.weights:
+            for result in measure(name, weights, arguments.forms):
+                results.append(result)
+                print(*(result[column] for column in columns), sep="\t", flush=True)
+                if arguments.out:
+                    arguments.out.write_text(json.dumps(results, indent=1))
+    failed = [r for r in results if not r["passed"] or r.get("over_limit")]
+    if failed:
+        print(table(columns, [[r[column] for column in columns] for r in failed]))
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

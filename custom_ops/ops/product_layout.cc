@@ -123,12 +123,4 @@ Shape ProductLayout::OutputShape(const Shape& x, const product::Shape& g, bool b
   return y;
 }
 
-Shape OutputBitsShape(const Shape& y) {
-  Shape packed = y;
-  for (size_t axis = 2; axis < y.rank; ++axis) packed.CopyAxis(axis - 1, y, axis);
-  packed.dims[y.rank - 1] = y[1] < 0 ? -1 : bits::WordCount(y[1]);
-  packed.names[y.rank - 1] = nullptr;
-  return packed;
-}
-
 }  // namespace bnn::ops

@@ -57,9 +57,6 @@ class ProductLayout {
   product::Shape geometry_;  // all but out_channels and the kernel size
 };
 
-// Returns the shape of Ybits: Y's with the channels last and packed.
-ort::Shape OutputBitsShape(const ort::Shape& y);
-
 }  // namespace bnn::ops
 
 #endif  // BNN_OPS_PRODUCT_LAYOUT_H_

@@ -1,6 +1,5 @@
 #include "ops/product_weights.h"
 
-#include <new>
 #include <string>
 
 #include "base/bits.h"
@@ -8,8 +7,6 @@
 
 namespace bnn::ops {
 namespace {
-
-constexpr std::align_val_t kAlign{product::kAlignment};
 
 int64_t RowBits(const product::Shape& s) { return s.channels / s.group; }
 int64_t Rows(const product::Shape& s) { return s.out_channels * s.kernel_h * s.kernel_w; }
@@ -39,12 +36,5 @@ void CheckWeights(const product::Shape& s, const uint32_t* words) {
   }
   if (planes == 2) CheckTernaryCodes(s, words);
 }
-
-PackedWeights::PackedWeights(const product::Product& product, const uint32_t* words)
-    : memory_(::operator new(product.packed_bytes(), kAlign)) {
-  product.Pack(words, memory_.get());
-}
-
-void PackedWeights::Free::operator()(void* memory) const { ::operator delete(memory, kAlign); }
 
 }  // namespace bnn::ops

@@ -22,7 +22,7 @@ struct Instance {
 };
 
 const OpDefinition& Definition(const CustomOp* op) {
-  return *static_cast<const AdaptedOp*>(op)->definition;
+  return static_cast<const AdaptedOp*>(op)->definition;
 }
 
 OrtStatus* NodeError(const OpDefinition& definition, const std::string& node, const char* what) {
@@ -113,13 +113,16 @@ bool Succeeded(OrtStatus* status) {
   return false;
 }
 
-AdaptedOp::AdaptedOp(const OpDefinition& op_definition) : CustomOp{}, definition(&op_definition) {
+AdaptedOp::AdaptedOp(const OpDefinition& op_definition, const char* execution_provider)
+    : CustomOp{}, definition(op_definition), provider(execution_provider) {
   // Every type is UNDEFINED, that is, any: with one entry per type ONNX Runtime would infer shapes
   // with the first entry only and might insert casts. The kernels check the types instead.
   const auto any_type = [](const CustomOp*, size_t) { return static_cast<int>(Type::kUndefined); };
   version = kApiVersion;
   GetName = [](const CustomOp* op) { return Definition(op).name; };
-  GetExecutionProviderType = [](const CustomOp* op) { return Definition(op).provider; };
+  GetExecutionProviderType = [](const CustomOp* op) {
+    return static_cast<const AdaptedOp*>(op)->provider;
+  };
   GetInputType = any_type;
   GetInputTypeCount = [](const CustomOp* op) { return Definition(op).inputs.size(); };
   GetOutputType = any_type;

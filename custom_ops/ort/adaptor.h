@@ -21,6 +21,9 @@ class Kernel {
   virtual void Compute(const Run& run) const = 0;
 };
 
+// Reads and checks attributes, types and constant inputs, and picks the kernel variants.
+using Creator = std::unique_ptr<Kernel> (*)(const Node& node);
+
 // Everything there is to say about an op. All inputs are required; an op with several outputs
 // accepts nodes that leave some unnamed.
 struct OpDefinition {
@@ -29,15 +32,15 @@ struct OpDefinition {
   std::vector<const char*> outputs;
   // States type and shape of the outputs as far as the inputs tell.
   void (*infer)(const Inference& inference);
-  // Reads and checks attributes, types and constant inputs, and picks the kernel variants.
-  std::unique_ptr<Kernel> (*create)(const Node& node);
-  const char* provider = "CPUExecutionProvider";
+  Creator create;
 };
 
-// An OrtCustomOp that answers from an OpDefinition, which must outlive it.
+// An OrtCustomOp of one execution provider that answers from an OpDefinition. ONNX Runtime keeps
+// its address.
 struct AdaptedOp : CustomOp {
-  explicit AdaptedOp(const OpDefinition& op_definition);
-  const OpDefinition* definition;
+  AdaptedOp(const OpDefinition& op_definition, const char* execution_provider);
+  const OpDefinition definition;
+  const char* const provider;
 };
 
 // Reads ONNX Runtime's function table; call it first.

@@ -1,9 +1,7 @@
 #include "ort/node.h"
 
-#include <cstdlib>
 #include <memory>
 
-#include "base/cpu.h"
 #include "ort/adaptor.h"
 #include "ort/error.h"
 
@@ -23,16 +21,6 @@ Type ReadAndRelease(OrtTypeInfo* info) {
 
 }  // namespace
 
-uint32_t AllowedIsa() {
-  const char* cap = std::getenv("BNNDEPLOY_ISA");
-  const uint32_t isa = cpu::Capped(cpu::Supported(), cap);
-  if (isa != 0) return isa;
-  std::string known;
-  for (const cpu::Rung& rung : cpu::kRungs)
-    known += (known.empty() ? "" : ", ") + std::string(rung.name);
-  Fail("environment variable BNNDEPLOY_ISA", "'" + std::string(cap) + "'", "one of " + known);
-}
-
 std::string NodeName(const OrtKernelInfo* info) {
   size_t size = 0;
   if (!Succeeded(GetApi().KernelInfo_GetNodeName(info, nullptr, &size)) || size == 0) return "";
@@ -43,7 +31,7 @@ std::string NodeName(const OrtKernelInfo* info) {
 }
 
 Node::Node(const OrtKernelInfo* info, const OpDefinition& definition)
-    : info_(info), definition_(definition), isa_(AllowedIsa()) {}
+    : info_(info), definition_(definition) {}
 
 std::string Node::InputSubject(size_t index) const {
   return std::string("input ") + definition_.inputs[index];

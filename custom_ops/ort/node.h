@@ -23,9 +23,6 @@ class Node : public Attributes {
 
   std::string name() const { return NodeName(info_); }
 
-  // Returns the instruction sets a kernel may use: those of the machine below BNNDEPLOY_ISA.
-  uint32_t isa() const { return isa_; }
-
   // Returns the element type of an input; throws unless it is one of `allowed`.
   Type InputType(size_t index, std::initializer_list<Type> allowed) const;
 
@@ -56,11 +53,7 @@ class Node : public Attributes {
  private:
   const OrtKernelInfo* info_;
   const OpDefinition& definition_;
-  uint32_t isa_;
 };
-
-// Returns the instruction sets that BNNDEPLOY_ISA leaves; throws if it names none.
-uint32_t AllowedIsa();
 
 }  // namespace bnn::ort
 

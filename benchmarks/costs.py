@@ -1,6 +1,6 @@
 """Fits the cost model of the products to measured calls.
 
-    python benchmarks/costs.py build/benchmarks/costs [--runs N] [PART_OF_A_NAME]
+    python benchmarks/costs.py build/benchmarks/costs [--runs N] [--only TEXT]
 
 Prints one line a variant: the members of Cost (custom_ops/kernels/product/cost.h) in nanoseconds,
 and how far the model is from the measured times. The best of several runs is fitted, as a shared
@@ -61,10 +61,10 @@ def main() -> None:
     """Prints the costs of every variant."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=Path, help="the built program costs")
-    parser.add_argument("part", nargs="?", default="", help="part of a variant's name")
+    parser.add_argument("--only", default="", help="variants whose name holds this text")
     parser.add_argument("--runs", type=int, default=10)
     arguments = parser.parse_args()
-    for variant, times in best_of(arguments.program, arguments.runs, arguments.part).items():
+    for variant, times in best_of(arguments.program, arguments.runs, arguments.only).items():
         tile = AMX_TILE if "amx" in variant else 1
         print(line(variant, tile, *fit(times, tile)))
 

@@ -32,6 +32,9 @@ def export(
         Path | None,
         Option("--data", envvar="BNNDEPLOY_DATA", help="Folder of the data sets, for int8."),
     ] = None,
+    int2: Annotated[
+        bool, Option("--int2", help="Form standard with INT2 weights: opset 25, onnxruntime 1.24.")
+    ] = False,
     explain: Annotated[bool, Option(help="Print what each pass did and why one declined.")] = False,
     draw: Annotated[
         Path | None, Option(help="Also write a picture of the graph before and after.")
@@ -46,9 +49,9 @@ def export(
         if path is not None:
             refuse_existing(path, force)  # before the seconds that loading takes
     if source.endswith(".onnx"):
-        report = _import(source, output, form or "packed", force)
+        report = _import(source, output, form or "packed", force, int2)
     else:
-        report = _export(source, output, form, weights, data, force)
+        report = _export(source, output, form, weights, data, force, int2)
     if draw is not None:
         from bnndeploy.export.draw import draw as draw_graphs
 
@@ -61,14 +64,20 @@ def export(
     typer.echo(_summary(report))
 
 
-def _import(source: str, output: Path, form: str, force: bool) -> ExportReport:
+def _import(source: str, output: Path, form: str, force: bool, int2: bool) -> ExportReport:
     from bnndeploy.export import import_model
 
-    return import_model(source, output, form=form, force=force)
+    return import_model(source, output, form=form, force=force, int2=int2)
 
 
 def _export(
-    source: str, output: Path, form: str | None, weights: str, data: Path | None, force: bool
+    source: str,
+    output: Path,
+    form: str | None,
+    weights: str,
+    data: Path | None,
+    force: bool,
+    int2: bool,
 ) -> ExportReport:
     from bnndeploy.export import export_run  # torch loads here, not on --help
     from bnndeploy.training import load_run
@@ -76,7 +85,7 @@ def _export(
     run = load_run(source, weights)
     form = form or run.recipe.export.form
     images = _calibration_images(run, data) if form == "int8" else None
-    return export_run(run, output, form=form, force=force, calibration=images)
+    return export_run(run, output, form=form, force=force, calibration=images, int2=int2)
 
 
 def _calibration_images(run: TrainedRun, data: Path | None) -> Tensor:

@@ -11,18 +11,19 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from bnndeploy.errors import ExportError
-from bnndeploy.export.context import Context, Pass
+from bnndeploy.export.context import Context, Pass, run_passes
+from bnndeploy.export.finish import finish
 from bnndeploy.export.forms import inline_activations
 from bnndeploy.export.functions import attach_functions
+from bnndeploy.export.int2 import check_int2, raise_opset, store_two_bits
 from bnndeploy.export.int8 import Array, batches_of, quantize_int8
 from bnndeploy.export.metadata import FORMAT, find_probes, set_metadata, versions, weights_sha256
 from bnndeploy.export.passes.name_values import NameValues
-from bnndeploy.export.pipeline import PACK, SIMPLIFY, run_passes
+from bnndeploy.export.pipeline import PACK, SIMPLIFY
 from bnndeploy.export.qonnx import write_quantizers
 from bnndeploy.export.report import ExportReport, bytes_by_kind
 from bnndeploy.export.sample import name_sample
 from bnndeploy.export.writing import check, write_model
-from bnndeploy.ops.names import DOMAIN, IR_VERSION, OPSET, SIGNATURES, VERSION
 
 _FORMS: dict[str, Callable[[ir.Model, Context], None]] = {
     "packed": lambda model, context: _pack(model, context),
@@ -35,14 +36,16 @@ FORMS = tuple(_FORMS)
 """What a file may be: packed bits, Sign and float weights, ai.onnx only, int8, QONNX."""
 
 
-def check_form(form: str) -> None:
-    """Raises unless the form is known.
+def check_form(form: str, *, int2: bool = False) -> None:
+    """Raises unless the form is known and can be written, with INT2 weights if asked for.
 
     Raises:
         ExportError: If it is not.
     """
     if form not in FORMS:
         raise ExportError(f"export: got form {form!r}, expected one of {', '.join(FORMS)}")
+    if int2:
+        check_int2(form)
 
 
 def compile_graph(
@@ -53,6 +56,7 @@ def compile_graph(
     force: bool,
     entries: Mapping[str, Any],
     calibration: Sequence[Array] = (),
+    int2: bool = False,
     read: Sequence[Pass] = (),
 ) -> ExportReport:
     """Runs the passes of a form and writes the file; ``path`` None builds the model only.
@@ -64,12 +68,15 @@ def compile_graph(
         force: Overwrite it.
         entries: Metadata; a "sample" is given the names of the inputs and outputs.
         calibration: For int8: one array for each input.
+        int2: For standard: weights in two bits, and the opset that has them.
         read: Passes that first bring a foreign graph into our operators.
     """
     context = Context()
     run_passes(traced, [*SIMPLIFY, *read], context)
     before = _without_constants(traced)
     _FORMS[form](traced, context)
+    if int2:
+        store_two_bits(traced.graph)
     run_passes(traced, [NameValues()], context)
     context.forget_settled(traced.graph)
     probes = find_probes(traced.graph)
@@ -88,6 +95,8 @@ def compile_graph(
         entries["sample"] = name_sample(entries["sample"], model)
     set_metadata(model, entries)
     attach_functions(model)
+    if int2:
+        raise_opset(model)  # last: the functions are written for ours
     report = ExportReport(form, model, before, path, context.events)
     if path is None:
         check(model, "model")
@@ -104,37 +113,6 @@ def _pack(model: ir.Model, context: Context) -> None:
     common.DeduplicateHashedInitializersPass()(model)
 
 
-def finish(model: ir.Model) -> onnx.ModelProto:
-    """Returns the model as a protobuf without the tracer's notes."""
-    graph = model.graph
-    domains = {node.domain for node in graph} - {""}
-    graph.opset_imports.clear()
-    graph.opset_imports[""] = OPSET
-    graph.opset_imports.update(dict.fromkeys(sorted(domains), VERSION))
-    common.ClearMetadataAndDocStringPass()(model)
-    _rename_batch(graph)
-    graph.name = "bnndeploy"
-    model.producer_name = "bnndeploy"
-    model.producer_version = None
-    model.ir_version = IR_VERSION
-    model.functions.clear()
-    proto: onnx.ModelProto = ir.to_proto(model)
-    _drop_types_of_weights(proto.graph)
-    for node in proto.graph.node:
-        if node.domain == DOMAIN:  # onnx_ir leaves unwanted last outputs out
-            missing = len(SIGNATURES[node.op_type].outputs) - len(node.output)
-            node.output.extend([""] * missing)
-    return proto
-
-
-def _drop_types_of_weights(graph: onnx.GraphProto) -> None:
-    """Drops what the initializers themselves say; in a deep network it outweighs the nodes."""
-    weights = {tensor.name for tensor in graph.initializer}
-    kept = [value for value in graph.value_info if value.name not in weights]
-    del graph.value_info[:]
-    graph.value_info.extend(kept)
-
-
 def _without_constants(model: ir.Model) -> onnx.ModelProto:
     """Returns the nodes alone, for the report."""
     bare = onnx.ModelProto()
@@ -143,16 +121,3 @@ def _without_constants(model: ir.Model) -> onnx.ModelProto:
     bare.graph.input.extend(ir.to_proto(value) for value in model.graph.inputs)
     bare.graph.output.extend(ir.to_proto(value) for value in model.graph.outputs)
     return bare
-
-
-def _rename_batch(graph: ir.Graph) -> None:
-    """Calls the dynamic axis 0 of the first input "batch" wherever it occurs."""
-    first = graph.inputs[0].shape if graph.inputs else None
-    symbol = first[0] if first is not None and len(first) else None
-    if not isinstance(symbol, ir.SymbolicDim):
-        return
-    values = [*graph.inputs, *(output for node in graph for output in node.outputs)]
-    for value in values:
-        if value.shape is not None:
-            renamed = ["batch" if d == symbol else d for d in value.shape.dims]
-            value.shape = ir.Shape(renamed)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import onnx_ir as ir
+from onnx_ir.passes import common
 
 from bnndeploy.export.crossing import Crossing
 
@@ -63,3 +65,11 @@ class Pass(Protocol):
     name: str
 
     def __call__(self, graph: ir.Graph, context: Context) -> None: ...
+
+
+def run_passes(model: ir.Model, passes: Sequence[Pass], context: Context) -> None:
+    """Runs passes one after the other, removing dead code after each."""
+    for apply in passes:
+        apply(model.graph, context)
+        model.graph.sort()
+        common.RemoveUnusedNodesPass()(model)

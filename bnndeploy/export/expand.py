@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from bnndeploy.export.compiler import finish
-from bnndeploy.export.context import Context
+from bnndeploy.export.context import Context, run_passes
+from bnndeploy.export.finish import finish
 from bnndeploy.export.forms import inline_activations
 from bnndeploy.export.graph import (
     Array,
@@ -25,10 +25,9 @@ from bnndeploy.export.graph import (
     replace,
     shared_constant,
 )
-from bnndeploy.export.importer import load_model
 from bnndeploy.export.passes.name_values import NameValues
-from bnndeploy.export.pipeline import run_passes
 from bnndeploy.export.product import PRODUCTS, Product, bit_channels
+from bnndeploy.export.reading import load_model
 from bnndeploy.ops.packing import WORD_BITS, unpack_bits, unpack_mask
 
 

@@ -47,6 +47,7 @@ def export_model(
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     calibration: Tensor | Sequence[Tensor] | None = None,
+    int2: bool = False,
 ) -> ExportReport:
     """Exports a module that uses our layers or quantizers in any composition.
 
@@ -64,12 +65,14 @@ def export_model(
         input_names: Names of the inputs; by default those of ``forward``.
         output_names: Names of the outputs; by default "output" or "output_0", ….
         calibration: Inputs whose ranges set the scales of the int8 form; by default the example.
+        int2: Stores binary and ternary weights of the standard form as INT2, which needs
+            opset 25 (onnxruntime 1.24); other files are opset 21.
 
     Raises:
         ExportError: If the module cannot be traced, the form is unknown, or the file exists.
     """
     start = time.perf_counter()
-    check_form(form)
+    check_form(form, int2=int2)
     target = None if path is None else Path(path)
     if target is not None:
         refuse_existing(target, force)
@@ -84,7 +87,7 @@ def export_model(
     ranges = inputs if calibration is None else _tensors(calibration)
     report = compile_graph(
         traced, form, path=target, force=force, entries=entries,
-        calibration=[x.numpy() for x in ranges],
+        calibration=[x.numpy() for x in ranges], int2=int2,
     )  # fmt: skip
     report.seconds = time.perf_counter() - start
     return report
@@ -97,6 +100,7 @@ def export_run(
     form: str = "packed",
     force: bool = False,
     calibration: Tensor | None = None,
+    int2: bool = False,
 ) -> ExportReport:
     """Exports a trained run with its classes, input description, recipe and metrics."""
     example = torch.zeros(2, *run.input_spec["shape"])
@@ -110,7 +114,7 @@ def export_run(
     return export_model(
         run.module, example, path, form=form, force=force, metadata=metadata,
         input_names=["input"], output_names=["logits"],
-        calibration=calibration,
+        calibration=calibration, int2=int2,
     )  # fmt: skip
 
 

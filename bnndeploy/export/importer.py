@@ -13,16 +13,17 @@ import onnx_ir as ir
 from onnx import version_converter
 from onnx_ir.passes import common
 
-from bnndeploy.errors import ExportError, MissingExtraError, ModelFileError
+from bnndeploy.errors import ExportError, MissingExtraError
 from bnndeploy.export.compiler import check_form, compile_graph
-from bnndeploy.export.context import Context
+from bnndeploy.export.context import Context, run_passes
 from bnndeploy.export.functions import attach_functions
 from bnndeploy.export.graph import number_nodes
 from bnndeploy.export.metadata import get_metadata
 from bnndeploy.export.passes.read_quantizers import ReadQuantizers
 from bnndeploy.export.passes.recognise_signs import RecogniseSigns
 from bnndeploy.export.passes.split_weight_scales import SplitWeightScales
-from bnndeploy.export.pipeline import SIMPLIFY, run_passes
+from bnndeploy.export.pipeline import SIMPLIFY
+from bnndeploy.export.reading import load_model
 from bnndeploy.export.report import ExportReport
 from bnndeploy.export.sample import MOST_VALUES, SEED, encode, generate_inputs
 from bnndeploy.export.writing import refuse_existing
@@ -39,6 +40,7 @@ def import_model(
     force: bool = False,
     metadata: Mapping[str, Any] | None = None,
     calibration: Sequence[np.ndarray[Any, Any]] = (),
+    int2: bool = False,
 ) -> ExportReport:
     """Compiles an ONNX file that another tool wrote, or our own float form.
 
@@ -54,13 +56,14 @@ def import_model(
         force: Overwrite an existing file.
         metadata: More entries, written as ``bnndeploy.<key>``.
         calibration: For int8: one array for each input.
+        int2: As in :func:`bnndeploy.export.export_model`.
 
     Raises:
         ModelFileError: If the source cannot be read.
         ExportError: If it holds a quantizer that cannot be expressed, or the file exists.
     """
     start = time.perf_counter()
-    check_form(form)
+    check_form(form, int2=int2)
     target = None if path is None else Path(path)
     if target is not None:
         refuse_existing(target, force)
@@ -75,27 +78,10 @@ def import_model(
     common.RemoveInitializersFromInputsPass()(traced)  # the version converter lists them
     report = compile_graph(
         traced, form, path=target, force=force, entries={**entries, **(metadata or {})},
-        calibration=calibration, read=[SplitWeightScales()],
+        calibration=calibration, int2=int2, read=[SplitWeightScales()],
     )  # fmt: skip
     report.seconds = time.perf_counter() - start
     return report
-
-
-def load_model(source: str | Path | onnx.ModelProto) -> onnx.ModelProto:
-    """Reads a file; a model is given back.
-
-    Raises:
-        ModelFileError: If it is missing or not an ONNX model.
-    """
-    if isinstance(source, onnx.ModelProto):
-        return source
-    try:
-        model = onnx.load(source)
-    except Exception as error:  # protobuf and onnx raise many kinds for a damaged file
-        raise ModelFileError(f"{source}: is not a readable ONNX model: {error}") from error
-    if not model.graph.node:
-        raise ModelFileError(f"{source}: holds no operator, expected a network; export it again")
-    return model
 
 
 def _read(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import onnx_ir as ir
-from onnx_ir.passes import common
-
-from bnndeploy.export.context import Context, Pass
+from bnndeploy.export.context import Pass
 from bnndeploy.export.passes.emit_bits import EmitBits
 from bnndeploy.export.passes.flatten_matrices import FlattenMatrices
 from bnndeploy.export.passes.fold_thresholds import FoldThresholds
@@ -38,11 +35,3 @@ PACK: Sequence[Pass] = (
     EmitBits(),
     RestoreSigns(),
 )
-
-
-def run_passes(model: ir.Model, passes: Sequence[Pass], context: Context) -> None:
-    """Runs passes one after the other, removing dead code after each."""
-    for apply in passes:
-        apply(model.graph, context)
-        model.graph.sort()
-        common.RemoveUnusedNodesPass()(model)

@@ -20,6 +20,8 @@ _FLOATS = (
     onnx.TensorProto.BFLOAT16,
 )
 
+_INT2 = getattr(onnx.TensorProto, "INT2", None)  # onnx 1.20
+
 
 @dataclass
 class ExportReport:
@@ -100,9 +102,9 @@ def bytes_by_kind(model: onnx.ModelProto) -> dict[str, int]:
         kind = "float" if tensor.data_type in _FLOATS else "integer"
         if tensor.name in one_bit:
             kind = "one_bit"
-        elif tensor.name in two_bit:
+        elif tensor.name in two_bit or tensor.data_type == _INT2:
             kind = "two_bit"
-        sizes[kind] += _tensor_bytes(tensor)
+        sizes[kind] += tensor_bytes(tensor)
     sizes["functions"] = sum(function.ByteSize() for function in model.functions)
     sizes["metadata"] = sum(entry.ByteSize() for entry in model.metadata_props)
     sizes["graph"] = model.ByteSize() - sum(sizes.values())
@@ -113,6 +115,9 @@ def _is_product(node: onnx.NodeProto, prefix: str) -> bool:
     return node.domain == DOMAIN and node.op_type in (f"{prefix}Gemm", f"{prefix}Conv")
 
 
-def _tensor_bytes(tensor: onnx.TensorProto) -> int:
-    itemsize = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
-    return int(np.prod(tensor.dims, dtype=np.int64)) * itemsize
+def tensor_bytes(tensor: onnx.TensorProto) -> int:
+    """Returns the bytes of a tensor's numbers, also where they lie in another file."""
+    count = int(np.prod(tensor.dims, dtype=np.int64))
+    if tensor.data_type == _INT2:
+        return -(-count // 4)
+    return count * int(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)

@@ -16,7 +16,8 @@ from onnx import helper
 
 from bnndeploy.errors import ModelFileError
 from bnndeploy.export.metadata import weights_sha256
-from bnndeploy.export.report import bytes_by_kind
+from bnndeploy.export.reading import load_checked_model
+from bnndeploy.export.report import bytes_by_kind, tensor_bytes
 from bnndeploy.ops.names import DOMAIN
 from bnndeploy.runtime.metadata import read_metadata
 
@@ -90,7 +91,7 @@ def inspect_file(path: Path) -> FileReport:
     Raises:
         ModelFileError: If the file is missing, damaged or not a model.
     """
-    model = _read(path)
+    model = load_checked_model(path)
     shapes = _shapes(model)
     packed = {
         tensor.name for tensor in model.graph.initializer if tensor.data_type == _UINT32
@@ -109,21 +110,6 @@ def inspect_file(path: Path) -> FileReport:
         metadata={key: value for key, value in metadata.items() if key not in _LONG},
         weights_intact=None if digest is None else weights_sha256(model) == digest,
     )
-
-
-def _read(path: Path) -> onnx.ModelProto:
-    try:
-        model = onnx.load(path)
-        onnx.checker.check_model(model)
-    except FileNotFoundError:
-        raise ModelFileError(f"{path}: got no such file, expected an ONNX model") from None
-    except Exception as error:  # protobuf, onnx and the file system each raise their own
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ModelFileError(
-            f"{path}: cannot be read as an ONNX model ({reason}); expected a complete file, such "
-            "as bnndeploy export writes"
-        ) from error
-    return model
 
 
 def _shapes(model: onnx.ModelProto) -> dict[str, Shape]:
@@ -163,11 +149,11 @@ def _describe(
 ) -> NodeReport:
     """Takes the node's constants out of ``unseen``: shared ones count for their first user."""
     own = [tensor for name in node.input if (tensor := unseen.pop(name, None))]
-    size = sum(_bytes(tensor) for tensor in own)
+    size = sum(tensor_bytes(tensor) for tensor in own)
     weight_bits, weights = _weights(node, constants)
     float32_bytes = size
     if weight_bits in (1, 2) and any(tensor.name == node.input[1] for tensor in own):
-        float32_bytes += weights * _FLOAT_BYTES - _bytes(constants[node.input[1]])
+        float32_bytes += weights * _FLOAT_BYTES - tensor_bytes(constants[node.input[1]])
     first_output = next(filter(None, node.output), "")
     return NodeReport(
         name=node.name or first_output,
@@ -208,10 +194,6 @@ def _depth(node: onnx.NodeProto) -> int:
             f"node {node.name} ({node.op_type}): got attributes {sorted(values)}, expected k, or "
             "channels and a positive group; export the model again"
         ) from error
-
-
-def _bytes(tensor: onnx.TensorProto) -> int:
-    return int(math.prod(tensor.dims)) * _itemsize(tensor)
 
 
 def _itemsize(tensor: onnx.TensorProto) -> int:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onnx import FunctionProto, ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
 
 from bnndeploy.errors import ModelFileError
+from bnndeploy.export.reading import load_checked_model
 from bnndeploy.ops.names import DOMAIN
 from bnndeploy.runtime.metadata import ModelMetadata, read_metadata
 
@@ -33,7 +34,7 @@ class Model:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.proto = _read(path)
+        self.proto = load_checked_model(path)
         graph = self.proto.graph
         self.nodes: list[NodeProto] = list(graph.node)
         self.constants = {tensor.name: _array(tensor, path) for tensor in graph.initializer}
@@ -129,21 +130,6 @@ def describe(name: str, array: Array, *, free_batch: bool = False) -> ValueInfoP
 def save_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     """Writes named arrays as one .npz file."""
     np.savez(path, **arrays)  # type: ignore[arg-type]
-
-
-def _read(path: Path) -> ModelProto:
-    if not path.is_file():
-        raise ModelFileError(f"{path}: got no such file, expected an ONNX model")
-    try:
-        model = onnx.load(path)
-        onnx.checker.check_model(model)
-    except Exception as error:  # protobuf, onnx and the file system each raise their own
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ModelFileError(
-            f"{path}: cannot be read as an ONNX model ({reason}); expected a complete file, such "
-            "as bnndeploy export writes"
-        ) from error
-    return model
 
 
 def _fixed_batch(model: ModelProto) -> int | None:

@@ -84,11 +84,22 @@ def test_int8_is_calibrated_on_the_training_images(tmp_path):
     assert json.loads(result.stdout)["nodes_after"]["QuantizeLinear"] > 1
 
 
+def test_int2_weights_are_for_the_standard_form(tmp_path):
+    path = tmp_path / "int2.onnx"
+    options = ["export", *NETWORK, "-o", str(path), "--int2", "--json", "--form"]
+    refused = runner.invoke(app, [*options, "packed"])
+    written = runner.invoke(app, [*options, "standard"])
+
+    assert "got INT2 weights with form 'packed', expected form 'standard'" in str(refused.exception)
+    assert written.exit_code == 0, written.output
+    assert json.loads(written.stdout)["nodes_after"]["DequantizeLinear"] >= 1
+
+
 def test_a_damaged_source_gives_one_clear_error(tmp_path):
     source = tmp_path / "broken.onnx"
     source.write_bytes(b"garbage")
     result = runner.invoke(app, ["export", str(source), "-o", str(tmp_path / "out.onnx")])
 
     assert isinstance(result.exception, ModelFileError)
-    assert "broken.onnx: is not a readable ONNX model" in str(result.exception)
+    assert "broken.onnx: cannot be read as an ONNX model" in str(result.exception)
     assert not (tmp_path / "out.onnx").exists()

@@ -10,11 +10,10 @@ import onnx
 import onnx_ir as ir
 from _exported import run_oracle
 
-from bnndeploy.export.compiler import finish
-from bnndeploy.export.context import Context, Event, Pass
+from bnndeploy.export.context import Context, Event, Pass, run_passes
+from bnndeploy.export.finish import finish
 from bnndeploy.export.functions import attach_functions
 from bnndeploy.export.passes.name_values import NameValues
-from bnndeploy.export.pipeline import run_passes
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21, "ai.bnndeploy" : 1, "quant" : 1]>'
 

@@ -1,5 +1,8 @@
 """A packed file turned back into standard operators."""
 
+import subprocess
+import sys
+
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -70,7 +73,7 @@ def test_a_damaged_file_gives_one_clear_error(tmp_path):
     path = tmp_path / "broken.onnx"
     path.write_bytes(b"not a model")
 
-    with pytest.raises(ModelFileError, match=r"broken\.onnx: is not a readable ONNX model"):
+    with pytest.raises(ModelFileError, match=r"broken\.onnx: cannot be read as an ONNX model"):
         expand(path)
 
 
@@ -101,3 +104,14 @@ def test_moved_bits_expand_to_moved_floats():
     packed = {node.op_type for node in report.model.graph.node if node.output[0]}
     assert {"MaxPoolBits", "Slice", "Concat"} <= packed
     np.testing.assert_allclose(run(standard, x), run(report.model, x), atol=1e-5)
+
+
+def test_a_file_is_expanded_quantised_and_timed_without_torch(tmp_path):
+    path = tmp_path / "small.onnx"
+    onnx.save(small_export("packed").model, path)
+    code = (
+        "import sys; from bnndeploy.bench import bench; "
+        f"bench({str(path)!r}, batches=(1,), seconds=0.01); assert 'torch' not in sys.modules"
+    )
+
+    subprocess.run([sys.executable, "-c", code], check=True)

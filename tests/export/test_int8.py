@@ -42,6 +42,15 @@ def test_a_binary_network_quantises_from_its_packed_file():
     (y,) = ort.InferenceSession(model.SerializeToString()).run(None, {"input": x})
 
     assert y.shape == (4, 5)
+    makers = {name: node.op_type for node in model.graph.node for name in node.output}
+    quantised = {
+        makers.get(node.input[0]) for node in model.graph.node if node.op_type == "QuantizeLinear"
+    }
+    assert quantised >= {"Conv"}
+    # A sign becomes int8 once, for the product that reads it, and not between its own nodes.
+    for node in model.graph.node:
+        if node.op_type in ("GreaterOrEqual", "Where", "Pad"):
+            assert "DequantizeLinear" not in {makers.get(name) for name in node.input[1:]}
     assert {entry.domain for entry in model.opset_import} == {""}
 
 

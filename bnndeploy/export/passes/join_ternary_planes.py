@@ -22,16 +22,15 @@ class JoinTernaryPlanes:
 
     def __call__(self, graph: ir.Graph, context: Context) -> None:
         for node in list(graph):
-            if not is_op(node, "Sub"):
+            planes = read_planes(node)
+            if planes is None:
                 continue
-            left, right = (_scaled_linear(value) for value in node.inputs)
-            if left is None or right is None:
+            if isinstance(planes, str):
+                context.declined(self.name, node, planes)
                 continue
-            (positive, w_pos), (negative, w_neg) = left, right
-            reason = _mismatch(positive, negative)
-            if reason is None:
-                codes = positive.weight - negative.weight
-                reason = lower(graph, positive, codes, (w_pos, w_neg), node.outputs[0])
+            (positive, w_pos), (negative, w_neg) = planes
+            codes = positive.weight - negative.weight
+            reason = lower(graph, positive, codes, (w_pos, w_neg), node.outputs[0])
             if reason is None:
                 share = float(np.mean(codes == 0))
                 context.fired(self.name, positive.node, f"two scales, {share:.0%} of weights 0")
@@ -39,7 +38,21 @@ class JoinTernaryPlanes:
                 context.declined(self.name, node, reason)
 
 
-def _scaled_linear(value: ir.Value | None) -> tuple[Linear, Float] | None:
+Plane = tuple[Linear, Float]
+"""A product with masks as weights, and its scale."""
+
+
+def read_planes(node: ir.Node) -> tuple[Plane, Plane] | str | None:
+    """Reads ``product(x, P) * w_pos - product(x, N) * w_neg``; a reason where P, N do not fit."""
+    if not is_op(node, "Sub"):
+        return None
+    left, right = (_scaled_linear(value) for value in node.inputs)
+    if left is None or right is None:
+        return None
+    return _mismatch(left[0], right[0]) or (left, right)
+
+
+def _scaled_linear(value: ir.Value | None) -> Plane | None:
     """Reads ``linear * constant``."""
     node = value.producer() if value is not None else None
     if value is None or node is None or not is_op(node, "Mul") or not has_one_reader(value):

@@ -16,6 +16,7 @@ from bnndeploy.export.graph import (
     channel_vector,
     constant,
     insert,
+    is_op,
     rank,
     replace,
 )
@@ -37,6 +38,7 @@ class ReadQuantizers:
     3. Signed narrow Quant of two bits: Ternary with half the scale as threshold, times the scale.
     4. Unsigned Quant of one bit: levels 0 and 1 from a Sign, times the scale.
     5. Other widths: Div, Clip, Round, Mul.
+    6. DequantizeLinear of a constant, and a Relu of that (see int2.py): computed.
 
     Raises:
         ExportError: For a zero point, a rounding mode or a quantizer that none of these is.
@@ -46,6 +48,10 @@ class ReadQuantizers:
 
     def __call__(self, graph: ir.Graph, context: Context) -> None:
         for node in list(graph):
+            if is_op(node, "DequantizeLinear", "Relu"):
+                if _fold(graph, node):
+                    context.fired(self.name, node, "weights computed")
+                continue
             if node.domain not in DOMAINS:
                 continue
             reader = _READERS.get(node.op_type)
@@ -56,6 +62,23 @@ class ReadQuantizers:
                 )
             reader(graph, node)
             context.fired(self.name, node, node.op_type)
+
+
+def _fold(graph: ir.Graph, node: ir.Node) -> bool:
+    """Computes ``(x - zero) * scale``, or a Relu, where its inputs are constants."""
+    arrays = [constant(value) for value in node.inputs]
+    if any(array is None for array in arrays) or attribute(node, "block_size", 0):
+        return False
+    x, *rest = (np.asarray(array, np.float32) for array in arrays)
+    if is_op(node, "Relu"):
+        _finish_constant(graph, node, np.maximum(x, 0))
+        return True
+    along = [1] * x.ndim
+    if x.ndim:
+        along[attribute(node, "axis", 1)] = -1
+    scale, *zero = (a if a.ndim == 0 else a.reshape(along) for a in rest)
+    _finish_constant(graph, node, (x - zero[0] if zero else x) * scale)
+    return True
 
 
 def _bipolar(graph: ir.Graph, node: ir.Node) -> None:

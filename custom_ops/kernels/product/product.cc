@@ -24,6 +24,39 @@ Range Part(int64_t count, int64_t grain, int64_t index, int64_t parts) {
           std::min(count, grains * (index + 1) / parts * grain)};
 }
 
+// More positions than any variant needs to be at its best.
+constexpr int64_t kManyPositions = 512;
+
+// Returns what the cost model expects of a call.
+double Nanoseconds(const Variant& variant, const Shape& s, int64_t positions) {
+  const Cost& cost = variant.cost;
+  const double words = static_cast<double>(GroupWords(s)), strips = static_cast<double>(Strips(s));
+  const double filter = strips * words * static_cast<double>(Taps(s) * Planes(s));
+  const int64_t tiles = (positions + cost.tile - 1) / cost.tile;
+  const double count = static_cast<double>(positions);
+  return cost.call + filter * cost.strip_word +
+         filter * cost.position_word * static_cast<double>(tiles * cost.tile) +
+         count *
+             (words * static_cast<double>(s.group) * cost.gather_word + strips * cost.strip_output);
+}
+
+// Returns the best variant that `isa` allows; the scalar ones fit every shape.
+const Variant* Cheapest(const Shape& shape, uint32_t isa, int64_t positions) {
+  const Variant* best = nullptr;
+  double best_cost = 0.0;
+  const auto consider = [&](uint32_t needed, const Variant& variant) {
+    if (!cpu::Has(needed, isa) || !variant.fits(shape)) return;
+    const double cost = Nanoseconds(variant, shape, positions);
+    if (best != nullptr && cost >= best_cost) return;
+    best = &variant;
+    best_cost = cost;
+  };
+#define BNN_KERNEL(needed, variant) consider(needed, variant);
+#include "kernels/product/kernels.inc"
+#undef BNN_KERNEL
+  return best;
+}
+
 // Strips that share words of Ybits OR their bits into them.
 void ClearSharedWords(const Block& b) {
   if (StripsOwnWords(*b.shape) || b.call->ybits == nullptr) return;
@@ -47,18 +80,15 @@ void Multiply(const Block& b) {
 Product Product::Select(const Shape& shape, uint32_t isa) {
   Product product;
   product.shape_ = shape;
-  const auto consider = [&](uint32_t needed, const Variant& variant) {
-    if (!cpu::Has(needed, isa) || !variant.fits(shape)) return;
-    if (product.many_ == nullptr) {
-      product.many_ = &variant;
-    } else if (product.few_ == nullptr && product.many_->least_positions != nullptr) {
-      product.few_ = &variant;
-      product.few_positions_ = product.many_->least_positions(shape) - 1;
+  product.many_ = Cheapest(shape, isa, kManyPositions);
+  const Variant* few = Cheapest(shape, isa, 1);
+  if (few == product.many_) return product;
+  product.few_ = few;
+  for (int64_t p = 1; p < kManyPositions; ++p) {
+    if (Nanoseconds(*few, shape, p) < Nanoseconds(*product.many_, shape, p)) {
+      product.few_positions_ = p;
     }
-  };
-#define BNN_KERNEL(needed, variant) consider(needed, variant);
-#include "kernels/product/kernels.inc"
-#undef BNN_KERNEL
+  }
   return product;
 }
 

@@ -146,7 +146,7 @@ const Variant bits_scalar = {
     words::Pack<Plain>,
     words::NoScratch,
     4,
-    nullptr,
+    {1, 340.0, 0.0, 7.3, 0.0, 176.0},
     Multiply,
 };
 

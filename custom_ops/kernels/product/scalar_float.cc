@@ -54,7 +54,7 @@ const Variant float_scalar = {
     float_rows::Pack,
     float_rows::NoScratch,
     4,
-    nullptr,
+    {1, 60.0, 0.0, 720.0, 9.4, 215.0},
     Multiply,
 };
 

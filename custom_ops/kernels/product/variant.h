@@ -7,6 +7,7 @@
 #define BNN_KERNELS_PRODUCT_VARIANT_H_
 
 #include "base/bits.h"
+#include "kernels/product/cost.h"
 #include "kernels/product/product.h"
 
 namespace bnn::product {
@@ -60,8 +61,7 @@ struct Variant {
   // Scratch of one unit in bytes, and the positions that a unit should at least have.
   size_t (*unit_bytes)(const Shape&);
   int64_t position_grain;
-  // With fewer output positions in a call the next variant that fits is faster; null: never.
-  int64_t (*least_positions)(const Shape&);
+  Cost cost;
   // Computes the outputs of the block.
   void (*multiply)(const Block&);
 };

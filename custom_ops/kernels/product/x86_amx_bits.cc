@@ -12,9 +12,6 @@ namespace {
 
 constexpr int64_t kMostSteps = 512;  // bounds the panels
 
-// Counting bits is faster below (docs/performance.md): the later the fewer taps share a row.
-int64_t LeastPositions(const Shape& s) { return Taps(s) == 1 ? 56 : 24; }
-
 bool Fits(const Shape& s) { return s.x == Element::kBits && Steps(s) <= kMostSteps; }
 
 // ---- rows: [group][depth block][row][64] ----
@@ -129,8 +126,18 @@ void Multiply(const Block& b) {
 }  // namespace
 
 const Variant bits_amx = {
-    "bits_amx",  Fits, RowBytes,  NeverDirect, Expand,         Fill,
-    PackedBytes, Pack, UnitBytes, 64,          LeastPositions, Multiply,
+    "bits_amx",
+    Fits,
+    RowBytes,
+    NeverDirect,
+    Expand,
+    Fill,
+    PackedBytes,
+    Pack,
+    UnitBytes,
+    64,
+    {16, 1010.0, 16.0, 0.62, 1.2, 3.1},
+    Multiply,
 };
 
 }  // namespace bnn::product

@@ -20,7 +20,7 @@ const Variant float_avx2 = {
     float_rows::Pack,
     float_rows::NoScratch,
     16,
-    nullptr,
+    {1, 640.0, 140.0, 43.8, 0.0, 10.0},
     Multiply,
 };
 

@@ -37,7 +37,7 @@ const Variant float_avx512bw = {
     Pack,
     UnitBytes,
     16,
-    nullptr,
+    {1, 990.0, 0.0, 18.8, 4.0, 2.5},
     Multiply,
 };
 

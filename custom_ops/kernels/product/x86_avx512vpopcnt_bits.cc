@@ -48,7 +48,7 @@ const Variant bits_avx512vpopcnt = {
     words::Pack<words::Plain>,
     words::NoScratch,
     16,
-    nullptr,
+    {1, 400.0, 0.8, 1.25, 0.0, 12.0},
     MultiplyLanes<Avx512Vpopcnt>,
 };
 

@@ -45,6 +45,19 @@ void MaxPoolBitsOp::Compute(const ort::Run& run) const {
   if (pooled.Count() > 0) Apply(run, b, invert.words(), pooled, y);
 }
 
+MaxPoolBitsShape MaxPoolBitsOp::PoolShape(const Shape& b, const Shape& pooled) const {
+  return {b[1],
+          b[2],
+          b[3],
+          window_.kernel[0],
+          window_.kernel[1],
+          window_.strides[0],
+          window_.strides[1],
+          window_.pads[0],
+          window_.pads[1],
+          pooled[2]};
+}
+
 ort::OpDefinition DefineMaxPoolBits(ort::Creator create) {
   const auto infer = [](const ort::Inference& inference) {
     Type type;

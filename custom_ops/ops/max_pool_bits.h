@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "kernels/max_pool_bits/max_pool_bits.h"
 #include "ort/adaptor.h"
 
 namespace bnn::ops {
@@ -25,7 +26,8 @@ class MaxPoolBitsOp : public ort::Kernel {
   void Compute(const ort::Run& run) const final;
 
  protected:
-  const PoolWindow& window() const { return window_; }
+  // Returns what kernels take, for input and output of these shapes.
+  MaxPoolBitsShape PoolShape(const ort::Shape& b, const ort::Shape& pooled) const;
 
  private:
   // Pools b [N, H, W, words] to y [N, out_h, out_w, words]; not called for an empty y.

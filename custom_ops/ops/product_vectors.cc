@@ -22,10 +22,12 @@ void ProductVectors::CheckConstants(int64_t channels) const {
   if (w_neg_) w_neg_->Constant(channels);
 }
 
-bool ProductVectors::HaveEqualScales(int64_t channels) const {
-  if (!w_pos_) return false;
+std::optional<std::pair<product::Vector, product::Vector>> ProductVectors::ConstantScales(
+    int64_t channels) const {
+  if (!w_pos_) return std::nullopt;
   const auto w_pos = w_pos_->Constant(channels), w_neg = w_neg_->Constant(channels);
-  return w_pos && w_neg && product::EqualScales(*w_pos, *w_neg, channels);
+  if (!w_pos || !w_neg) return std::nullopt;
+  return std::make_pair(*w_pos, *w_neg);
 }
 
 void ProductVectors::Read(const ort::Run& run, int64_t channels,

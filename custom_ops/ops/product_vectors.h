@@ -3,6 +3,7 @@
 #define BNN_OPS_PRODUCT_VECTORS_H_
 
 #include <optional>
+#include <utility>
 
 #include "kernels/product/product.h"
 #include "ops/channel_vector.h"
@@ -17,8 +18,8 @@ class ProductVectors {
   // Throws unless every constant vector has one element or `channels`.
   void CheckConstants(int64_t channels) const;
 
-  // Tells whether w_pos and w_neg are constant and allow product::Codes::kTernaryEqual.
-  bool HaveEqualScales(int64_t channels) const;
+  // Returns w_pos and w_neg if there are such inputs and both are constant.
+  std::optional<std::pair<product::Vector, product::Vector>> ConstantScales(int64_t channels) const;
 
   // Fills the vectors of the epilogue.
   void Read(const ort::Run& run, int64_t channels, product::Epilogue* epilogue) const;

@@ -14,7 +14,7 @@ class Allocator {
   // Memory that goes back to the allocator at the end of its life.
   class Buffer {
    public:
-    Buffer(OrtAllocator* allocator, size_t bytes);
+    Buffer(const Allocator& allocator, size_t bytes);
     ~Buffer();
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
@@ -30,7 +30,7 @@ class Allocator {
 
   explicit Allocator(const OrtKernelInfo* info);
 
-  Buffer Allocate(size_t bytes) const { return Buffer(allocator_.get(), bytes); }
+  Buffer Allocate(size_t bytes) const { return Buffer(*this, bytes); }
 
  private:
   std::unique_ptr<OrtAllocator, void (*)(OrtAllocator*)> allocator_;

@@ -39,7 +39,7 @@ class Node : public Attributes {
   // that declares a smaller type would make a kernel write beyond the end.
   void CheckOutputType(size_t index, Type type) const;
 
-  // Returns the session's allocator of CPU memory.
+  // Returns the session's allocator of the memory that the node's provider computes in.
   Allocator allocator() const { return Allocator(info_); }
 
   // Returns "input W" and the like, for messages.

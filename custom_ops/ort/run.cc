@@ -21,6 +21,12 @@ void* Run::Output(size_t index, const Shape& shape) const {
   return data;
 }
 
+void* Run::GpuStream() const {
+  void* stream = nullptr;
+  Check(GetApi().KernelContext_GetGPUComputeStream(context_, &stream));
+  return stream;
+}
+
 std::string Run::InputSubject(size_t index) const {
   return std::string("input ") + definition_.inputs[index];
 }

@@ -22,6 +22,9 @@ class Run {
   // Allocates an output; the pointer is null if it has no elements.
   void* Output(size_t index, const Shape& shape) const;
 
+  // Returns the stream of the CUDA execution provider, on which all work of the run is queued.
+  void* GpuStream() const;
+
   // Returns "input W" and the like, for messages.
   std::string InputSubject(size_t index) const;
 

@@ -1,4 +1,5 @@
-// max_pool_bits on a CUDA device; formula and layouts are those of max_pool_bits.h, launches as in base/cuda.h.
+// max_pool_bits on a CUDA device; formula and layouts are those of max_pool_bits.h, launches as in
+// base/cuda.h.
 #ifndef BNN_KERNELS_MAX_POOL_BITS_CUDA_H_
 #define BNN_KERNELS_MAX_POOL_BITS_CUDA_H_
 

@@ -1,4 +1,5 @@
-// pack_bits on a CUDA device; formula and layouts are those of pack_bits.h, launches as in base/cuda.h.
+// pack_bits on a CUDA device; formula and layouts are those of pack_bits.h, launches as in
+// base/cuda.h.
 #ifndef BNN_KERNELS_PACK_BITS_CUDA_H_
 #define BNN_KERNELS_PACK_BITS_CUDA_H_
 

@@ -1,4 +1,5 @@
-// unpack_bits on a CUDA device; formula and layouts are those of unpack_bits.h, launches as in base/cuda.h.
+// unpack_bits on a CUDA device; formula and layouts are those of unpack_bits.h, launches as in
+// base/cuda.h.
 #ifndef BNN_KERNELS_UNPACK_BITS_CUDA_H_
 #define BNN_KERNELS_UNPACK_BITS_CUDA_H_
 

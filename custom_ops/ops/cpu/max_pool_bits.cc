@@ -23,18 +23,9 @@ class CpuMaxPoolBits : public MaxPoolBitsOp {
              const ort::Shape& pooled, uint32_t* y) const override {
     const int64_t height = b.shape[1], width = b.shape[2], words = b.shape[3];
     const int64_t out_height = pooled[1], out_width = pooled[2];
-    const MaxPoolBitsShape shape = {height,
-                                    width,
-                                    words,
-                                    window().kernel[0],
-                                    window().kernel[1],
-                                    window().strides[0],
-                                    window().strides[1],
-                                    window().pads[0],
-                                    window().pads[1],
-                                    out_width};
-    const int64_t row_cost = out_width * words * std::min(window().kernel[0], height + 1) *
-                             std::min(window().kernel[1], width + 1);
+    const MaxPoolBitsShape shape = PoolShape(b.shape, pooled);
+    const int64_t row_cost = out_width * words * std::min(shape.kernel_h, height + 1) *
+                             std::min(shape.kernel_w, width + 1);
     run.ParallelRanges(
         b.shape[0] * out_height, kGrain / row_cost + 1, [&](int64_t begin, int64_t end) {
           for (int64_t row = begin; row < end; ++row) {

@@ -69,7 +69,10 @@ class CpuProduct : public ProductOp {
     product::Shape shape = ShapeFor(w.shape);
     CheckWeights(shape, w.words());
     vectors().CheckConstants(shape.out_channels);
-    if (vectors().HaveEqualScales(shape.out_channels)) shape.codes = product::Codes::kTernaryEqual;
+    const auto scales = vectors().ConstantScales(shape.out_channels);
+    if (scales && product::EqualScales(scales->first, scales->second, shape.out_channels)) {
+      shape.codes = product::Codes::kTernaryEqual;
+    }
     const Product product = Product::Select(shape, isa_);
     constant_.emplace(product, w.words());
     Record({name_, bits() ? "product_bits" : "product_float", product.name(), product.few_name(),

@@ -1,0 +1,24 @@
+// The devices that a library whose CUDA kernels run on the host can play: one for each instruction
+// that multiplies bits.
+#ifndef BNN_OPS_CUDA_DEVICE_ON_HOST_H_
+#define BNN_OPS_CUDA_DEVICE_ON_HOST_H_
+
+namespace bnn::ops {
+
+struct HostDevice {
+  const char* name;
+  int capability;
+};
+
+inline constexpr HostDevice kHostDevices[] = {
+    {"sm80", 80},    // xor.popc on tensor cores
+    {"sm90", 90},    // and.popc
+    {"sm100", 100},  // bit planes through the u8 unit
+};
+
+// Returns the device that BNNDEPLOY_ISA names, the first without one; throws for an unknown name.
+const HostDevice& ChosenDevice();
+
+}  // namespace bnn::ops
+
+#endif  // BNN_OPS_CUDA_DEVICE_ON_HOST_H_

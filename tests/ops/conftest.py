@@ -1,4 +1,11 @@
-"""Runs one operator in ONNX Runtime with our library, on each instruction set of the machine."""
+"""Runs one operator in ONNX Runtime with our library, on each instruction set of the machine.
+
+``BNNDEPLOY_TEST_PROVIDER=CUDAExecutionProvider`` runs them on a device instead, and
+``BNNDEPLOY_LIBRARY`` may name the library that runs the CUDA kernels on the host; the devices that
+it can play then take the place of instruction sets.
+"""
+
+import os
 
 import numpy as np
 import pytest
@@ -12,8 +19,12 @@ from bnndeploy.ops import oracle
 from bnndeploy.ops.names import DOMAIN, IR_VERSION, OPSET, SIGNATURES, VERSION
 from bnndeploy.runtime import InferenceSession
 from bnndeploy.runtime.library import kernel_report
+from bnndeploy.runtime.providers import CPU, CUDA
 
 REPORT = kernel_report()
+PROVIDER = os.environ.get("BNNDEPLOY_TEST_PROVIDER", CPU)
+# The CUDA kernels pack weights once, when a node is created, and refuse those that a graph computes.
+CONSTANT_WEIGHTS_ONLY = PROVIDER == CUDA or "constant_weights_only" in REPORT
 ELEMENT_TYPES = {
     np.dtype(np.float32): TensorProto.FLOAT,
     np.dtype(np.float16): TensorProto.FLOAT16,
@@ -21,6 +32,11 @@ ELEMENT_TYPES = {
     np.dtype(np.uint32): TensorProto.UINT32,
     np.dtype(np.int32): TensorProto.INT32,
 }
+
+
+@pytest.fixture
+def provider():
+    return PROVIDER
 
 
 @pytest.fixture
@@ -34,8 +50,8 @@ def pytest_generate_tests(metafunc):
     A module that names its ``KERNEL`` leaves out the sets for which that has no variant.
     """
     if "isa" in metafunc.fixturenames:
-        isas = REPORT["isa"]["supported"]
-        if kernel := getattr(metafunc.module, "KERNEL", None):
+        isas = REPORT["isa"]["supported"] if PROVIDER == CPU else ["cuda"]
+        if PROVIDER == CPU and (kernel := getattr(metafunc.module, "KERNEL", None)):
             isas = [isa for isa in isas if isa in REPORT["kernels"][kernel]["variants"]]
         metafunc.parametrize("isa", isas, indirect=True)
 
@@ -43,7 +59,8 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture
 def isa(request, monkeypatch):
     """Caps the kernels of sessions created from here on."""
-    monkeypatch.setenv("BNNDEPLOY_ISA", request.param)
+    if request.param != "cuda":
+        monkeypatch.setenv("BNNDEPLOY_ISA", request.param)
     return request.param
 
 
@@ -56,7 +73,7 @@ def node_model(op_type, inputs, attributes, dynamic=False, outputs=None, shapes=
     signature = SIGNATURES[op_type]
     names = signature.inputs[: len(inputs)]
     outputs = signature.outputs if outputs is None else outputs
-    fed = names if dynamic else names[:1]
+    fed = [n for n in names if n != "W" or not CONSTANT_WEIGHTS_ONLY] if dynamic else names[:1]
     node = helper.make_node(op_type, names, outputs, name="it", domain=DOMAIN, **attributes)
     values = dict(zip(names, inputs, strict=True))
     declared = shapes if shapes is not None else {name: [None] * values[name].ndim for name in fed}
@@ -86,7 +103,7 @@ def run_op():
 
     def run(op_type, inputs, *, dynamic=False, outputs=None, threads=1, **attributes):
         model, feeds = node_model(op_type, inputs, attributes, dynamic, outputs)
-        return InferenceSession(model, threads=threads).run(None, feeds)
+        return InferenceSession(model, [PROVIDER], threads).run(None, feeds)
 
     return run
 

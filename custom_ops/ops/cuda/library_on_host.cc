@@ -36,7 +36,7 @@ std::string Report() {
   return "{\"isa\": {\"supported\": " + DeviceNames() + ", \"allowed\": [" +
          Quoted(ChosenDevice().name) +
          "], \"cap\": " + (cap && *cap ? Quoted(cap) : std::string("null")) + "}, \"kernels\": {" +
-         kernels + "}, \"nodes\": " + NodesCreated() + ", \"cuda\": null}";
+         kernels + "}, \"nodes\": " + NodesCreated() + ", \"cuda\": null, \"constant_weights_only\": true}";
 }
 
 }  // namespace

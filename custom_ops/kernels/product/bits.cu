@@ -1,0 +1,9 @@
+#include "kernels/product/output_word.cuh"
+
+namespace bnn::product {
+
+cuda::Status LaunchBits(const Shape& s, const CudaCall& call, const Sizes& z, cuda::Stream stream) {
+  return LaunchWords<uint32_t>(s, call, z, stream);
+}
+
+}  // namespace bnn::product

@@ -1,0 +1,250 @@
+// Every product in one kernel that needs no more of a device than a popcount: a thread computes 32
+// output channels, one word of Ybits, of one position. Threads side by side take neighbouring
+// positions, so weights are read once for all of a warp, floats of X and Y as whole lines, and no
+// thread needs another.
+//
+// Packed weights: uint32 [words of Ybits][kernel taps][words of a group][planes][32 channels], zero
+// where there is no channel.
+#ifndef BNN_KERNELS_PRODUCT_OUTPUT_WORD_CUH_
+#define BNN_KERNELS_PRODUCT_OUTPUT_WORD_CUH_
+
+#include <type_traits>
+
+#include "base/bits.h"
+#include "base/cuda_kernel.h"
+#include "kernels/product/cuda.h"
+
+namespace bnn::product {
+
+inline constexpr int kLanes = 32;  // output channels of a thread
+
+// Sizes that follow from shape and call.
+struct Sizes {
+  int64_t out_h, out_w, positions;
+  int64_t group_channels, group_outputs, group_words;
+  uint32_t last_mask;  // bits of the last word of a group that hold channels
+};
+
+// The sums of `lanes` output channels: one each, or for two scales one for each plane.
+template <typename Sum, Codes codes, int lanes>
+struct Sums {
+  static constexpr int kLast = codes == Codes::kTernary ? 1 : 0;
+  Sum values[kLast + 1][lanes] = {};
+};
+
+// Adds the products of the bits of one word. Binary sums count the codes that differ.
+template <Codes codes, int lanes>
+BNN_DEVICE void AddWord(uint32_t x, const uint32_t* w, int lane, Sums<int, codes, lanes>* sums) {
+  const uint32_t plus = w[lane];
+  if (codes == Codes::kBinary) {
+    sums->values[0][lane] += cuda::CountBits(x ^ plus);
+    return;
+  }
+  const uint32_t minus = w[kLanes + lane];
+  if (codes == Codes::kTernaryEqual) {
+    const uint32_t codes_set = plus | minus;
+    sums->values[0][lane] +=
+        cuda::CountBits(codes_set) - 2 * cuda::CountBits((x ^ plus) & codes_set);
+  } else {
+    sums->values[0][lane] += cuda::CountBits(plus) - 2 * cuda::CountBits(~x & plus);
+    sums->values[sums->kLast][lane] += cuda::CountBits(minus) - 2 * cuda::CountBits(~x & minus);
+  }
+}
+
+// Adds the product of one real value; its code is bit `c` of the words.
+template <Codes codes, int lanes>
+BNN_DEVICE void AddValue(float x, const uint32_t* w, int c, int lane,
+                         Sums<float, codes, lanes>* sums) {
+  const bool plus = (w[lane] >> c) & 1u;
+  if (codes == Codes::kBinary) {
+    sums->values[0][lane] += plus ? x : -x;
+    return;
+  }
+  const bool minus = (w[kLanes + lane] >> c) & 1u;
+  if (codes == Codes::kTernaryEqual) {
+    if (plus || minus) sums->values[0][lane] += plus ? x : -x;
+  } else {
+    if (plus) sums->values[0][lane] += x;
+    if (minus) sums->values[sums->kLast][lane] += x;
+  }
+}
+
+BNN_DEVICE float At(const Vector& v, int64_t channel) { return v.data[channel * v.stride]; }
+
+BNN_DEVICE float LoadReal(Element type, const void* data, int64_t index) {
+  return type == Element::kFloat16 ? cuda::ToFloat(static_cast<const uint16_t*>(data)[index])
+                                   : static_cast<const float*>(data)[index];
+}
+
+// Rounds to the type of Y, stores if there is a Y, and returns what is (or would be) stored.
+BNN_DEVICE float StoreReal(Element type, void* data, int64_t index, float value) {
+  if (type == Element::kFloat16) {
+    uint16_t half;
+    cuda::Round(value, &half);
+    if (data != nullptr) static_cast<uint16_t*>(data)[index] = half;
+    return cuda::ToFloat(half);
+  }
+  if (data != nullptr) static_cast<float*>(data)[index] = value;
+  return value;
+}
+
+// The epilogue of one output; returns its bit.
+BNN_DEVICE uint32_t Finish(const Shape& s, const CudaCall& call, float acc, int64_t channel,
+                           int64_t index) {
+  const Epilogue& e = call.epilogue;
+  float v = acc < e.acc_min ? e.acc_min : acc;  // keeps NaN
+  v = v * At(e.scale, channel);
+  v = v + At(e.bias, channel);
+  v = v + LoadReal(s.y, e.residual, index * e.residual_stride);
+  v = v >= 0.0f ? v : v * At(e.slope, channel);
+  v = v + At(e.shift, channel);
+  return StoreReal(s.y, call.y, index, v) >= At(e.threshold, channel) ? 1u : 0u;
+}
+
+// One thread: word `i / positions` of the output channels at position `i % positions`. Unless all
+// channels of every word belong to one group (kWholeWords), the thread takes them one by one.
+template <typename X, Codes codes, bool kWholeWords>
+struct OutputWord {
+  static constexpr bool kBits = std::is_same<X, uint32_t>::value;
+  using Sum = typename std::conditional<kBits, int, float>::type;
+  static constexpr int kSums = kWholeWords ? kLanes : 1;
+  using AllSums = Sums<Sum, codes, kSums>;
+
+  Shape s;
+  CudaCall call;
+  Sizes z;
+
+  BNN_DEVICE void operator()(int64_t i) const {
+    const int64_t position = i % z.positions;
+    const int64_t word = i / z.positions;
+    const int64_t area = z.out_h * z.out_w;
+    const int64_t image = position / area;
+    const int64_t first = word * kLanes;
+    const int64_t left = s.out_channels - first;
+    const int count = static_cast<int>(left < kLanes ? left : kLanes);
+    const int64_t y = image * s.out_channels * area + position % area;
+    uint32_t bits = 0;
+    if constexpr (kWholeWords) {
+      AllSums sums;
+      const int64_t taps = Accumulate(word, position, first / z.group_outputs, 0, &sums);
+      BNN_UNROLL
+      for (int lane = 0; lane < kLanes; ++lane) {
+        if (lane < count) bits |= Output(sums, lane, taps, first + lane, y) << lane;
+      }
+    } else {
+      for (int lane = 0; lane < count; ++lane) {
+        AllSums sums;
+        const int64_t channel = first + lane;
+        const int64_t taps = Accumulate(word, position, channel / z.group_outputs, lane, &sums);
+        bits |= Output(sums, 0, taps, channel, y) << lane;
+      }
+    }
+    if (call.ybits != nullptr) {
+      const int64_t words = (s.out_channels + bits::kWordBits - 1) / bits::kWordBits;
+      call.ybits[position * words + word] = bits;
+    }
+  }
+
+  // Sums over all taps, kWholeWords for all lanes, else for one; returns how many taps took part.
+  BNN_DEVICE int64_t Accumulate(int64_t word, int64_t position, int64_t group, int lane,
+                                AllSums* sums) const {
+    const int64_t area = z.out_h * z.out_w;
+    const int64_t image = position / area;
+    const int64_t top = position % area / z.out_w * s.stride_h - s.pad_top;
+    const int64_t left = position % area % z.out_w * s.stride_w - s.pad_left;
+    const int64_t step = z.group_words * (codes == Codes::kBinary ? 1 : 2) * kLanes;
+    const uint32_t* w =
+        static_cast<const uint32_t*>(call.packed) + word * s.kernel_h * s.kernel_w * step;
+    int64_t taps = 0;
+    for (int64_t ky = 0; ky < s.kernel_h; ++ky) {
+      for (int64_t kx = 0; kx < s.kernel_w; ++kx, w += step) {
+        const int64_t row = top + ky * s.dilation_h, column = left + kx * s.dilation_w;
+        const bool inside = row >= 0 && row < call.height && column >= 0 && column < call.width;
+        if (!inside && s.pad_value == 0) continue;
+        ++taps;
+        AddTap(w, image, row, column, inside, group, lane, sums);
+      }
+    }
+    return taps;
+  }
+
+  BNN_DEVICE void AddTap(const uint32_t* w, int64_t image, int64_t row, int64_t column, bool inside,
+                         int64_t group, int lane, AllSums* sums) const {
+    constexpr int64_t kWordStep = (codes == Codes::kBinary ? 1 : 2) * kLanes;
+    for (int64_t index = 0; index < z.group_words; ++index, w += kWordStep) {
+      if constexpr (kBits) {
+        const uint32_t mask = index + 1 == z.group_words ? z.last_mask : ~0u;
+        const int64_t pixel = (image * call.height + row) * call.width + column;
+        const int64_t words = s.group * z.group_words;
+        const uint32_t x = inside ? static_cast<const uint32_t*>(
+                                        call.x)[pixel * words + group * z.group_words + index]
+                                  : (s.pad_value > 0 ? ~0u : 0u);
+        BNN_UNROLL
+        for (int l = 0; l < kSums; ++l) AddWord(x & mask, w + lane, l, sums);
+      } else {
+        const int64_t first = index * kLanes;
+        const int64_t left = z.group_channels - first;
+        const int channels = static_cast<int>(left < kLanes ? left : kLanes);
+        const int64_t from = image * s.channels + group * z.group_channels + first;
+        for (int c = 0; c < channels; ++c) {
+          const int64_t pixel = ((from + c) * call.height + row) * call.width + column;
+          const float x = inside ? cuda::ToFloat(static_cast<const X*>(call.x)[pixel])
+                                 : static_cast<float>(s.pad_value);
+          BNN_UNROLL
+          for (int l = 0; l < kSums; ++l) AddValue(x, w + lane, c, l, sums);
+        }
+      }
+    }
+  }
+
+  // Applies the epilogue to a sum and returns its bit.
+  BNN_DEVICE uint32_t Output(const AllSums& sums, int lane, int64_t taps, int64_t channel,
+                             int64_t y) const {
+    const float acc = Scaled(sums, lane, taps, channel);
+    return Finish(s, call, acc, channel, y + channel * z.out_h * z.out_w);
+  }
+
+  BNN_DEVICE float Scaled(const AllSums& sums, int lane, int64_t taps, int64_t channel) const {
+    const Sum sum = sums.values[0][lane];
+    if (codes == Codes::kTernary) {
+      const Sum minus = sums.values[sums.kLast][lane];
+      const float p = static_cast<float>(sum) * At(call.epilogue.w_pos, channel);
+      const float n = static_cast<float>(minus) * At(call.epilogue.w_neg, channel);
+      return p - n;
+    }
+    if (codes == Codes::kTernaryEqual) {
+      return static_cast<float>(sum) * At(call.epilogue.w_pos, channel);
+    }
+    if (kBits) return static_cast<float>(taps * z.group_channels - 2 * static_cast<int64_t>(sum));
+    return static_cast<float>(sum);
+  }
+};
+
+template <typename X, Codes codes>
+cuda::Status LaunchCodes(const Shape& s, const CudaCall& call, const Sizes& z,
+                         cuda::Stream stream) {
+  const int64_t count = z.positions * bits::WordCount(s.out_channels);
+  if (s.group == 1 || z.group_outputs % kLanes == 0) {
+    return cuda::ForEach(OutputWord<X, codes, true>{s, call, z}, count, stream);
+  }
+  return cuda::ForEach(OutputWord<X, codes, false>{s, call, z}, count, stream);
+}
+
+template <typename X>
+cuda::Status LaunchWords(const Shape& s, const CudaCall& call, const Sizes& z,
+                         cuda::Stream stream) {
+  if (s.codes == Codes::kBinary) return LaunchCodes<X, Codes::kBinary>(s, call, z, stream);
+  if (s.codes == Codes::kTernary) return LaunchCodes<X, Codes::kTernary>(s, call, z, stream);
+  return LaunchCodes<X, Codes::kTernaryEqual>(s, call, z, stream);
+}
+
+// One file each, so that they compile side by side.
+cuda::Status LaunchBits(const Shape& s, const CudaCall& call, const Sizes& z, cuda::Stream stream);
+cuda::Status LaunchFloats(const Shape& s, const CudaCall& call, const Sizes& z,
+                          cuda::Stream stream);
+cuda::Status LaunchHalves(const Shape& s, const CudaCall& call, const Sizes& z,
+                          cuda::Stream stream);
+
+}  // namespace bnn::product
+
+#endif  // BNN_KERNELS_PRODUCT_OUTPUT_WORD_CUH_

@@ -30,7 +30,7 @@ const Variant bits_neon = {
     words::Pack<words::Plain>,
     words::NoScratch,
     16,
-    nullptr,
+    kNeonLanesCost,
     MultiplyLanes<Neon>,
 };
 

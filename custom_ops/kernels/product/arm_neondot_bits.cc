@@ -32,7 +32,7 @@ const Variant bits_neondot = {
     words::Pack<words::Plain>,
     words::NoScratch,
     16,
-    nullptr,
+    kNeonLanesCost,
     MultiplyLanes<NeonDot>,
 };
 

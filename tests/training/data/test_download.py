@@ -1,7 +1,7 @@
 """Downloads by torchvision, from a server on this machine that stands in for its own."""
 
-import gzip
 import functools
+import gzip
 import hashlib
 import http.server
 import json

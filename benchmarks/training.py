@@ -1,6 +1,6 @@
 """Training steps per second: a quantized network against the same one written plainly in torch.
 
-    python benchmarks/training.py [RECIPE ...] [--data DIR] [--steps N]
+    python benchmarks/training.py [RECIPE ...] [--data DIR] [--steps N] [--set train.amp=true]
 
 The plain twin has the same layers without weight quantizers, and hard tanh where the
 activations are binarised. Both are trained by the same loop on the same batches, step by step
@@ -34,8 +34,9 @@ def plain(module):
     for layer in twin.modules():
         if isinstance(layer, QuantLayer):
             layer.weight_quantizer = None
-            if layer.input_quantizer is not None:
-                layer.input_quantizer = nn.Hardtanh()
+            for place in ("input_quantizer", "output_quantizer"):
+                if getattr(layer, place) is not None:
+                    setattr(layer, place, nn.Hardtanh())
     return twin
 
 
@@ -56,8 +57,8 @@ def step_time(trainer, step):
     return time.perf_counter() - started
 
 
-def measure(name, root, steps):
-    wanted = recipe.load(zoo.find_recipe(name))
+def measure(name, root, steps, settings):
+    wanted = recipe.load(zoo.find_recipe(name), settings)
     dataset = data.get(wanted.data)
     splits = data.load(wanted.data, root) if root else synthetic(dataset, wanted.train.batch)
     torch.manual_seed(0)
@@ -77,6 +78,7 @@ def measure(name, root, steps):
     return {
         "recipe": name,
         "batch": wanted.train.batch,
+        "type": "bfloat16" if wanted.train.amp else "float32",
         "plain_ms": round(1000 * medians["plain"], 2),
         "quantized_ms": round(1000 * medians["quantized"], 2),
         "ratio": round(medians["quantized"] / medians["plain"], 3),
@@ -89,16 +91,18 @@ def main():
     parser.add_argument("recipes", nargs="*", default=defaults)
     parser.add_argument("--data", help="folder of the data sets; random images without it")
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--set", action="append", default=[], help="override of the recipes")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows = [measure(name, options.data, options.steps) for name in options.recipes]
+    rows = [measure(name, options.data, options.steps, options.set) for name in options.recipes]
     if options.json:
         print(json.dumps({"threads": torch.get_num_threads(), "rows": rows}, indent=2))
         return
     for row in rows:
         print(
-            f"{row['recipe']:<20} batch {row['batch']:>4}  plain {row['plain_ms']:>8.2f} ms  "
-            f"quantized {row['quantized_ms']:>8.2f} ms  ratio {row['ratio']:.3f}"
+            f"{row['recipe']:<20} batch {row['batch']:>4} {row['type']:<8}  "
+            f"plain {row['plain_ms']:>8.2f} ms  quantized {row['quantized_ms']:>8.2f} ms  "
+            f"ratio {row['ratio']:.3f}"
         )
 
 

@@ -10,7 +10,7 @@ from bnndeploy.layers.quant_embedding import QuantEmbedding
 from bnndeploy.layers.quant_linear import QuantLinear
 from bnndeploy.layers.rprelu import RPReLU
 from bnndeploy.layers.shift_batch_norm import ShiftBatchNorm
-from bnndeploy.layers.walk import clip_latents, freeze_codes
+from bnndeploy.layers.walk import clip_latents, constrain_scales, freeze_codes
 
 __all__ = [
     "Choice",
@@ -24,6 +24,7 @@ __all__ = [
     "ShiftBatchNorm",
     "check",
     "clip_latents",
+    "constrain_scales",
     "format_plan",
     "freeze_codes",
     "plan",

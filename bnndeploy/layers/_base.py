@@ -22,25 +22,27 @@ Product = Callable[[Tensor], Tensor]
 
 
 class QuantLayer(nn.Module):
-    """Mixes quantized inputs and weights into a torch layer.
+    """Mixes quantized inputs, weights and outputs into a torch layer.
 
     ``weight`` stays the latent (real) Parameter; its codes are a function of it, computed in
     every forward, so loading a state_dict, saving and copying need nothing special.
     The output is ``product(quantized input, codes)``, then ``* scale``, then ``+ bias``, each
-    step rounded: the arithmetic of the deployed operators.
+    step rounded: the arithmetic of the deployed operators. An output quantizer comes after it.
     """
 
     weight: Tensor
     bias: Tensor | None
     input_quantizer: Quantizer | None
     weight_quantizer: Quantizer | None
+    output_quantizer: Quantizer | None
 
     def set_quantizers(
         self,
         input_quantizer: QuantizerLike,
         weight_quantizer: QuantizerLike,
+        output_quantizer: QuantizerLike,
         *,
-        channels: int,
+        channels: tuple[int, int],
         axis: int = 1,
     ) -> None:
         """Installs the quantizers: modules, names, tables of name and options, or None.
@@ -48,19 +50,23 @@ class QuantLayer(nn.Module):
         Args:
             input_quantizer: What the input goes through.
             weight_quantizer: What the latent weight goes through.
-            channels: Channels of the input.
+            output_quantizer: What the scaled and biased product goes through.
+            channels: Channels of the input and of the output.
             axis: Where they are.
 
         Raises:
             RecipeError: If a quantizer is unknown or does not fit its place.
         """
-        self.input_quantizer = build_quantizer(input_quantizer, channels=channels, axis=axis)
+        self.input_quantizer = build_quantizer(input_quantizer, channels=channels[0], axis=axis)
         self.weight_quantizer = build_quantizer(weight_quantizer)
-        if isinstance(self.input_quantizer, WeightQuantizer):
-            raise RecipeError(
-                f"input quantizer: {type(self.input_quantizer).__name__} yields weight codes; "
-                "use an activation quantizer"
-            )
+        self.output_quantizer = build_quantizer(output_quantizer, channels=channels[1], axis=axis)
+        for place in ("input", "output"):
+            quantizer = getattr(self, f"{place}_quantizer")
+            if isinstance(quantizer, WeightQuantizer):
+                raise RecipeError(
+                    f"{place} quantizer: {type(quantizer).__name__} yields weight codes; "
+                    "use an activation quantizer"
+                )
         if self.weight_quantizer is not None:
             self.weight_quantizer.attach(self.weight)
 
@@ -79,7 +85,7 @@ class QuantLayer(nn.Module):
         return x if self.input_quantizer is None else self.input_quantizer(x)
 
     def scaled_product(self, product: Product, spread: Product) -> Tensor:
-        """Multiplies by the codes, then by the scales, then adds the bias.
+        """Multiplies by the codes, then by the scales, adds the bias and quantizes the output.
 
         Args:
             product: The layer's product of its input with a weight.
@@ -90,7 +96,8 @@ class QuantLayer(nn.Module):
             y = product(quantizer(self.weight))
         else:
             y = _scaled(self.weight_codes(), product, spread)
-        return y if self.bias is None else y + spread(self.bias)
+        y = y if self.bias is None else y + spread(self.bias)
+        return y if self.output_quantizer is None else self.output_quantizer(y)
 
 
 def _scaled(weights: WeightCodes, product: Product, spread: Product) -> Tensor:

@@ -11,7 +11,7 @@ from torch import nn
 
 from bnndeploy.errors import RecipeError
 from bnndeploy.layers._base import QuantizerLike
-from bnndeploy.layers.layer_map import Choice, LayerMap, format_plan, plan
+from bnndeploy.layers.layer_map import PLACES, Choice, LayerMap, format_plan, plan
 from bnndeploy.layers.quant_conv1d import QuantConv1d
 from bnndeploy.layers.quant_conv2d import QuantConv2d
 from bnndeploy.layers.quant_embedding import QuantEmbedding
@@ -42,8 +42,8 @@ def quantize(
     A key is the exact path of a layer, a glob (``layer?.*.conv*``, where * also spans dots) or
     ``re:`` and a regular expression for the whole path. An exact key goes before a glob, a glob
     before a regular expression; among equals the first in the map decides. A value is a table of
-    ``input`` and ``weight`` (a quantizer: name, or table of ``name`` and options), ``pad_value``;
-    or ``"real"`` for a layer that stays as it is.
+    ``input``, ``weight`` and ``output`` (a quantizer: name, or table of ``name`` and options),
+    ``pad_value``; or ``"real"`` for a layer that stays as it is.
 
     Args:
         model: Any network of Linear, Conv1d, Conv2d and Embedding layers; changed in place. The
@@ -99,10 +99,9 @@ def _convert(layer: Any, choice: Choice) -> nn.Module:
     if hasattr(converted, "pad_value"):
         converted.pad_value = settings.get("pad_value", 0)
     converted.set_quantizers(
-        _own(settings.get("input")),
-        _own(settings.get("weight")),
-        channels=getattr(layer, names[0]),
-        axis=-1 if base is nn.Linear else 1,
+        *(_own(settings.get(place)) for place in PLACES),
+        channels=(getattr(layer, names[0]), getattr(layer, names[1])),
+        axis=1 if base in (nn.Conv1d, nn.Conv2d) else -1,
     )
     converted.to(layer.weight.device)
     return converted.train(layer.training)  # type: ignore[no-any-return]

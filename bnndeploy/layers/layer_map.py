@@ -20,7 +20,8 @@ LayerMap = Mapping[str, Mapping[str, Any] | str]
 REAL = "real"
 REGEX_PREFIX = "re:"
 KINDS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Embedding)
-_SETTINGS = ("input", "weight", "pad_value")
+PLACES = ("input", "weight", "output")
+_SETTINGS = (*PLACES, "pad_value")
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,10 @@ def plan(
 
 def format_plan(choices: list[Choice]) -> str:
     """Returns the decisions as a table, one line for each layer."""
-    rows: list[tuple[str, ...]] = [("layer", "kind", "input", "weight", "decided by")]
+    rows: list[tuple[str, ...]] = [("layer", "kind", *PLACES, "decided by")]
     for choice in choices:
         settings = choice.settings or {}
-        shown = (_shown(settings.get(place)) for place in ("input", "weight"))
+        shown = (_shown(settings.get(place)) for place in PLACES)
         rows.append((choice.layer, choice.kind, *shown, choice.reason))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
@@ -133,9 +134,11 @@ def _check_settings(key: str, value: Mapping[str, Any] | str) -> None:
                 f"layer map: {key!r} has the unknown setting {name!r}{nearest(name, _SETTINGS)}; "
                 f"known: {', '.join(_SETTINGS)}"
             )
-    if not value.get("input") and not value.get("weight"):
-        raise RecipeError(f"layer map: {key!r} quantizes nothing; give input, weight or {REAL!r}")
-    for place in ("input", "weight"):
+    if not any(value.get(place) for place in PLACES):
+        raise RecipeError(
+            f"layer map: {key!r} quantizes nothing; give {', '.join(PLACES)} or {REAL!r}"
+        )
+    for place in PLACES:
         try:
             build_quantizer(value.get(place))
         except RecipeError as error:

@@ -28,13 +28,19 @@ class QuantConv1d(QuantLayer, nn.Conv1d):
         *,
         input_quantizer: QuantizerLike = None,
         weight_quantizer: QuantizerLike = None,
+        output_quantizer: QuantizerLike = None,
         pad_value: int = 0,
     ) -> None:
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias
         )
         self.pad_value = check_pad_value(pad_value)
-        self.set_quantizers(input_quantizer, weight_quantizer, channels=in_channels)
+        self.set_quantizers(
+            input_quantizer,
+            weight_quantizer,
+            output_quantizer,
+            channels=(in_channels, out_channels),
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         x, padding = pad_border(self, self.quantize_input(input), self.pad_value)

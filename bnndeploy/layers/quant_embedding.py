@@ -25,9 +25,16 @@ class QuantEmbedding(QuantLayer, nn.Embedding):
         padding_idx: int | None = None,
         *,
         weight_quantizer: QuantizerLike = None,
+        output_quantizer: QuantizerLike = None,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx)
-        self.set_quantizers(None, weight_quantizer, channels=embedding_dim)
+        self.set_quantizers(
+            None,
+            weight_quantizer,
+            output_quantizer,
+            channels=(num_embeddings, embedding_dim),
+            axis=-1,
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         def spread(vector: Tensor) -> Tensor:

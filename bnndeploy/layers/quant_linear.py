@@ -25,9 +25,16 @@ class QuantLinear(QuantLayer, nn.Linear):  # type: ignore[misc]  # torch: bias i
         *,
         input_quantizer: QuantizerLike = None,
         weight_quantizer: QuantizerLike = None,
+        output_quantizer: QuantizerLike = None,
     ) -> None:
         super().__init__(in_features, out_features, bias)
-        self.set_quantizers(input_quantizer, weight_quantizer, channels=in_features, axis=-1)
+        self.set_quantizers(
+            input_quantizer,
+            weight_quantizer,
+            output_quantizer,
+            channels=(in_features, out_features),
+            axis=-1,
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         x = self.quantize_input(input)

@@ -11,8 +11,8 @@ from onnx import ModelProto
 
 from bnndeploy.parity._model import Array
 from bnndeploy.runtime import InferenceSession
-from bnndeploy.runtime.library import get_cuda_library_path, kernel_report
-from bnndeploy.runtime.providers import CPU, CUDA, cuda_devices
+from bnndeploy.runtime.library import kernel_report
+from bnndeploy.runtime.providers import CPU, CUDA, cuda_runs
 
 _ISA = "BNNDEPLOY_ISA"
 
@@ -44,7 +44,7 @@ FUNCTIONS = Variant("functions", portable=True)
 def kernel_variants() -> list[Variant]:
     """Returns a variant for each instruction set of the machine, weakest first, and CUDA."""
     variants = [Variant(isa, isa) for isa in kernel_report()["isa"]["supported"]]
-    if get_cuda_library_path() is not None and cuda_devices() > 0:
+    if cuda_runs():
         variants.append(Variant("cuda", None, CUDA))
     return variants
 

@@ -46,8 +46,9 @@ class Quantizer(nn.Module):
     with scale 1; a quantizer made for weights is a :class:`WeightQuantizer`.
 
     Attributes:
-        bits: 1 where values are -1 and +1, 2 where they are -1, 0 and +1: what the operators
-            pack. None for everything else.
+        bits: Packed bits of a value, 1 where values (of weights: codes) are -1 and +1, 2 where
+            they are -1, 0 and +1. None for all other levels, which no operator packs, however
+            few: an *option* ``bits`` of k-bit quantizers says that there are 2^k of them.
         latent_clip: Bound at which latent weights are clipped after a step, None for no clip.
     """
 

@@ -17,7 +17,8 @@ class DorefaActivation(Quantizer):
     even (NaN stays NaN).
     Backward: ``dq/dx = 1 if 0 <= x <= 1 else 0``.
 
-    Shape: ``(*)`` to ``(*)``, dtype kept. Deploys as standard operators (Clip, Round).
+    Shape: ``(*)`` to ``(*)``, dtype kept. Deploys as k bit planes, each a packed product, in front
+    of binary or ternary weights and for k up to 4; elsewhere as standard operators (Clip, Round).
     Reference: Zhou et al., "DoReFa-Net", 2016, arXiv:1606.06160.
     """
 

@@ -18,7 +18,7 @@ class PowerOfTwo(Quantizer):
     the logarithm, at most ``2^e_max``; 0 below ``2^(e_min - 1/2)``. NaN stays NaN.
     Backward: ``dq/dx = 1 if |x| <= 2^(e_max + 1/2) else 0``.
 
-    Shape: ``(*)`` to ``(*)``. Deploys as real weights; not made for activations.
+    Shape: ``(*)`` to ``(*)``. Deploys as real weights, or as standard operators.
     Reference: Zhou et al., "Incremental Network Quantization", 2017, arXiv:1702.03044.
     """
 

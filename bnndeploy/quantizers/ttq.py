@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from bnndeploy.errors import RecipeError
 from bnndeploy.quantizers._base import WeightCodes, WeightQuantizer, register
+from bnndeploy.quantizers._emit import mask
 
 # The factor on the summed scale gradients, N being the number of weights.
 SCALE_GRADIENTS: dict[str, Callable[[int], float]] = {
@@ -65,8 +66,8 @@ class Ttq(WeightQuantizer):
     def attach(self, weight: Tensor) -> None:
         """Starts each scale at the mean magnitude of the weights that it stands for."""
         device, dtype = weight.device, weight.dtype
-        for name, mask in zip(("w_pos", "w_neg"), self._masks(weight), strict=True):
-            mean = (weight.abs() * mask).sum() / mask.sum().clamp(min=1)
+        for name, kept in zip(("w_pos", "w_neg"), self._masks(weight), strict=True):
+            mean = (weight.abs() * kept).sum() / kept.sum().clamp(min=1)
             value = mean.clamp(min=SMALLEST_SCALE).reshape(1).to(device, dtype)
             setattr(self, name, nn.Parameter(value))
 
@@ -77,9 +78,9 @@ class Ttq(WeightQuantizer):
 
     def codes_and_scales(self, weight: Tensor) -> WeightCodes:
         """Returns codes and scales as deployed; the latent's gradient comes from ``forward``."""
-        positive, negative = self._masks(weight)
-        codes = positive.to(weight.dtype) - negative.to(weight.dtype)
-        return WeightCodes(codes, w_pos=self.w_pos, w_neg=self.w_neg)
+        planes = self._masks(weight)
+        codes = planes[0] - planes[1]
+        return WeightCodes(codes, w_pos=self.w_pos, w_neg=self.w_neg, planes=planes)
 
     def forward(self, x: Tensor) -> Tensor:
         factor = SCALE_GRADIENTS[self.scale_gradient](x.numel())
@@ -89,7 +90,7 @@ class Ttq(WeightQuantizer):
     def _masks(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         latent = weight.detach()
         bound = self._bound(latent.abs().flatten())
-        return latent > bound, latent < -bound
+        return mask(torch.gt, latent, bound), mask(torch.lt, latent, -bound)
 
     def _bound(self, magnitude: Tensor) -> Tensor:
         if self.sparsity is None:
@@ -115,14 +116,16 @@ class _Effective(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(w_pos, w_neg, above, below)
         ctx.factor = factor
-        return torch.where(above, w_pos, torch.where(below, -w_neg, 0)).to(w.dtype)
+        return (above * w_pos).addcmul_(below, w_neg, value=-1)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         w_pos, w_neg, above, below = ctx.saved_tensors
         g = grads[0]
         # The magnitude: a factor of the wrong sign would drive the latent away from its goal.
-        latent = g * torch.where(above, w_pos.abs(), torch.where(below, w_neg.abs(), 1))
+        factor = (1 - above).sub_(below)
+        factor.addcmul_(above, w_pos.abs()).addcmul_(below, w_neg.abs())
+        latent = factor.mul_(g)
         d_pos = (g * above).sum().reshape(1) * ctx.factor
         d_neg = -(g * below).sum().reshape(1) * ctx.factor
         return latent, d_pos, d_neg, None, None, None

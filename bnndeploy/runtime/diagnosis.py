@@ -11,7 +11,19 @@ import bnndeploy
 from bnndeploy.errors import BnnDeployError
 from bnndeploy.runtime import machine
 from bnndeploy.runtime.extras import missing_packages
-from bnndeploy.runtime.library import get_cuda_library_path, get_library_path, kernel_report
+from bnndeploy.runtime.idle_gpu import (
+    GpuFacts,
+    driver_cuda,
+    nvidia_on_bus,
+    provider_fault,
+    why_idle,
+)
+from bnndeploy.runtime.library import (
+    cuda_library_fault,
+    get_cuda_library_path,
+    get_library_path,
+    kernel_report,
+)
 from bnndeploy.runtime.providers import CUDA, cuda_devices
 from bnndeploy.runtime.wheels import TWO_WHEELS, WHEELS, installed_wheels, load_onnxruntime
 
@@ -100,18 +112,22 @@ def _look_at_onnxruntime(found: Diagnosis) -> None:
 
 def _faster(found: Diagnosis) -> Iterator[str]:
     yield from _faster_on_cpu(found)
-    if found.gpus and CUDA not in found.providers:
-        yield (
-            f"{found.gpus[0].name} is idle: this onnxruntime has no CUDA; pip uninstall -y "
-            'onnxruntime && pip install "bnndeploy[gpu]"'
-        )
-    elif found.gpus and not found.cuda_library:
-        yield (
-            f"{found.gpus[0].name} is idle: the CUDA kernels are not built; install with "
-            "BNNDEPLOY_CUDA=1 pip install ."
-        )
-    elif found.gpus and not cuda_devices():
-        yield f"{found.gpus[0].name} is idle: the CUDA driver does not answer; check nvidia-smi"
+    on_bus = nvidia_on_bus()
+    idle = why_idle(_gpu_facts(found, on_bus)) if found.gpus or on_bus else None
+    if idle:
+        yield idle
+
+
+def _gpu_facts(found: Diagnosis, on_bus: bool) -> GpuFacts:
+    return GpuFacts(
+        gpus=found.gpus,
+        on_bus=on_bus,
+        driver_cuda=driver_cuda(),
+        devices=cuda_devices(),
+        providers=found.providers,
+        provider_fault=provider_fault() if CUDA in found.providers else None,
+        library_fault=cuda_library_fault() if found.library else "are not built",
+    )
 
 
 def _faster_on_cpu(found: Diagnosis) -> Iterator[str]:

@@ -44,6 +44,18 @@ def get_cuda_library_path() -> Path | None:
     return candidate if candidate.is_file() else None
 
 
+def cuda_library_fault() -> str | None:
+    """Returns what is wrong, to follow the words "the CUDA kernels"; None if nothing is.
+
+    Raises:
+        ModelFileError: If the operator library is missing.
+    """
+    if get_cuda_library_path() is None:
+        return "are not built"
+    report = kernel_report().get("cuda") or {"error": "the operator library is older"}
+    return f"cannot be loaded ({report['error']})" if "error" in report else None
+
+
 def kernel_report() -> dict[str, Any]:
     """Returns which kernel variants the library has and which it chooses on this machine.
 

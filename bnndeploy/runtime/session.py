@@ -10,7 +10,14 @@ from typing import Any
 from bnndeploy.errors import ModelFileError
 from bnndeploy.runtime.library import get_library_path
 from bnndeploy.runtime.metadata import ModelMetadata, read_metadata
-from bnndeploy.runtime.providers import Provider, check_active, choose_providers
+from bnndeploy.runtime.providers import (
+    CUDA,
+    Provider,
+    check_active,
+    choose_providers,
+    preload_cuda,
+    provider_name,
+)
 from bnndeploy.runtime.wheels import load_onnxruntime
 
 ort = load_onnxruntime()
@@ -46,6 +53,8 @@ class InferenceSession(_Session):  # type: ignore[misc]
         if not isinstance(model, bytes) and not Path(model).is_file():
             raise ModelFileError(f"{subject}: got no such file, expected an ONNX model")
         wanted = choose_providers(providers, ort.get_available_providers(), portable=portable)
+        if CUDA in map(provider_name, wanted):
+            preload_cuda(ort)
         options = options or ort.SessionOptions()
         if threads is not None:
             options.intra_op_num_threads = threads

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from bnndeploy.errors import RecipeError
-from bnndeploy.layers import check, clip_latents
+from bnndeploy.layers import check, clip_latents, constrain_scales
 from bnndeploy.quantizers import set_progress
 from bnndeploy.training import checkpoint, curves, data, distributed, losses, optimizers, schedules
 from bnndeploy.training._seeds import seed_for
@@ -168,8 +168,8 @@ class Trainer:
         self.optimizer.set_rate_share(self.rate(step) / self.table.lr)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        if self.table.clip_latents:
-            clip_latents(self.module)
+        keep_in_range = clip_latents if self.table.clip_latents else constrain_scales
+        keep_in_range(self.module)
         if self.ema is not None:
             self.ema.update(self.module)
         self.listener.step(step + 1, self.loss_sum / self.seen)

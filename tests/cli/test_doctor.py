@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from bnndeploy.cli import app
 from bnndeploy.errors import BnnDeployError
-from bnndeploy.runtime import diagnosis
+from bnndeploy.runtime import diagnosis, idle_gpu
+from bnndeploy.runtime.idle_gpu import GpuFacts, why_idle
 from bnndeploy.runtime.machine import Gpu
 from bnndeploy.runtime.providers import CPU, CUDA
 
@@ -44,6 +45,7 @@ def machine(monkeypatch):
     set_ = monkeypatch.setattr
     set_(diagnosis, "get_library_path", lambda: Path("/lib/ops.so"))
     set_(diagnosis, "get_cuda_library_path", lambda: None)
+    set_(diagnosis, "nvidia_on_bus", lambda: False)
     set_(diagnosis, "kernel_report", lambda: KERNELS)
     set_(diagnosis, "load_onnxruntime", FakeOnnxRuntime)
     set_(diagnosis, "installed_wheels", lambda: {"onnxruntime": "1.32.0"})
@@ -124,28 +126,82 @@ def test_a_library_that_onnxruntime_refuses_is_a_problem(machine):
     assert "refuses it (undefined symbol); install bnndeploy again" in problem
 
 
+H100 = Gpu("H100", "80 GiB", "580", "9.0")
+# A machine whose GPU is used; each row below spoils one thing.
+USED = {
+    "gpus": [H100],
+    "on_bus": True,
+    "driver_cuda": (13, 0),
+    "devices": 1,
+    "providers": [CUDA, CPU],
+    "provider_fault": None,
+    "library_fault": None,
+}
+
+
 @pytest.mark.parametrize(
-    ("providers", "cuda_library", "devices", "hint"),
+    ("spoiled", "hint"),
     [
-        ((CPU,), None, 1, 'this onnxruntime has no CUDA; .* "bnndeploy\\[gpu\\]"'),
-        ((CUDA, CPU), None, 1, "the CUDA kernels are not built; .*BNNDEPLOY_CUDA=1"),
-        ((CUDA, CPU), Path("/lib/cuda.so"), 0, "the CUDA driver does not answer"),
-        ((CUDA, CPU), Path("/lib/cuda.so"), 1, None),
+        ({"gpus": [], "driver_cuda": None}, "an NVIDIA device is idle: the driver is missing"),
+        ({"driver_cuda": (12, 4)}, "H100 is idle: the driver speaks CUDA 12.4, .* need 13.0"),
+        ({"devices": 0}, "H100 is idle: the CUDA driver answers for no device"),
+        (
+            {"gpus": [Gpu("V100", "16 GiB", "580", "7.0")]},
+            "V100 is idle: it has compute capability 7.0, the kernels need 7.5",
+        ),
+        (
+            {"providers": [CPU]},
+            'H100 is idle: this onnxruntime has no CUDA; .*"bnndeploy\\[gpu\\]"',
+        ),
+        (
+            {"provider_fault": "libcublas.so.13: cannot open shared object file"},
+            "CUDA provider cannot be loaded \\(libcublas.so.13: .*onnxruntime-gpu\\[cuda,cudnn\\]",
+        ),
+        ({"library_fault": "are not built"}, "the CUDA kernels are not built; .*BNNDEPLOY_CUDA=1"),
+        ({"library_fault": "cannot be loaded (x)"}, "the CUDA kernels cannot be loaded \\(x\\);"),
+        ({}, None),
+        ({"gpus": [], "on_bus": False, "driver_cuda": None, "devices": 0}, None),
     ],
 )
-def test_an_idle_device_is_a_hint(machine, providers, cuda_library, devices, hint):
-    machine.setattr(diagnosis.machine, "gpus", lambda: [Gpu("H100", "80 GiB", "550", "9.0")])
-    machine.setattr(FakeOnnxRuntime, "providers", providers)
-    machine.setattr(diagnosis, "get_cuda_library_path", lambda: cuda_library)
-    machine.setattr(diagnosis, "cuda_devices", lambda: devices)
-
-    hints = report()["faster"]
+def test_an_idle_device_is_explained_in_one_line(spoiled, hint):
+    line = why_idle(GpuFacts(**USED | spoiled))
 
     if hint is None:
-        assert hints == []
+        assert line is None
     else:
-        (line,) = hints
         assert re.search(hint, line)
+        assert "\n" not in line
+
+
+def test_the_line_about_an_idle_device_is_a_hint_of_the_report(machine):
+    machine.setattr(diagnosis.machine, "gpus", lambda: [H100])
+    machine.setattr(diagnosis, "driver_cuda", lambda: (13, 0))
+    machine.setattr(diagnosis, "cuda_devices", lambda: 1)
+    machine.setattr(diagnosis, "cuda_library_fault", lambda: None)
+
+    (line,) = report()["faster"]
+
+    assert line.startswith("H100 is idle: this onnxruntime has no CUDA")
+
+
+def test_a_device_on_the_bus_is_seen_without_a_driver(monkeypatch, tmp_path):
+    for name, vendor, kind in [("0", "0x8086", "0x030000"), ("1", "0x10de", "0x030200")]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "vendor").write_text(f"{vendor}\n")
+        (tmp_path / name / "class").write_text(f"{kind}\n")
+    monkeypatch.setattr(idle_gpu, "_PCI", tmp_path)
+    assert idle_gpu.nvidia_on_bus()
+
+    (tmp_path / "1" / "class").write_text("0x020000\n")  # a network card
+    assert not idle_gpu.nvidia_on_bus()
+
+
+def test_a_cuda_provider_that_does_not_load_says_what_it_lacks(monkeypatch):
+    monkeypatch.setattr(
+        idle_gpu, "_LOAD_PROVIDER", "import ctypes; ctypes.CDLL('libno_such_thing.so.13')"
+    )
+
+    assert idle_gpu.provider_fault().startswith("libno_such_thing.so.13: cannot open shared object")
 
 
 def test_a_containers_limit_below_the_threads_is_a_hint(machine):

@@ -105,6 +105,19 @@ def test_settings_reach_the_layer():
     assert isinstance(layer.weight_quantizer, Ttq)
 
 
+def test_outputs_are_a_place_of_their_own():
+    model = quantize(network(), {"1": {"output": "rsign"}, "5": {"output": "half"}})
+
+    assert model[1].input_quantizer is None
+    assert model[1].weight_quantizer is None
+    assert model[1].output_quantizer.threshold.numel() == model[1].out_channels
+    assert type(model[5].output_quantizer).__name__ == "Half"
+    table = nn.Sequential(nn.Embedding(4, 3), nn.Linear(3, 2))
+    rows = quantize(table, {"0": {"output": "rsign"}})[0]
+    assert set(rows(torch.arange(4)).flatten().tolist()) <= {-1, 1}
+    assert rows.output_quantizer.threshold.numel() == 3
+
+
 def test_scales_start_from_the_real_weights():
     model = network()
     weight = model[1].weight.detach()
@@ -178,7 +191,8 @@ def test_subclasses_that_use_their_weight_in_their_own_way_are_left_alone():
         ({"1": {"weight": {"clip": 1}}}, r"'1', weight: quantizer: got \{'clip': 1\}, expected"),
         ({"1": {"input": "ttq"}}, r"input quantizer: Ttq yields weight codes"),
         ({"1": {"weight": SteSign(gate="strict")}}, "gate 'strict' for weights"),
-        ({"1": {"pad_value": 1}}, "'1' quantizes nothing; give input, weight or 'real'"),
+        ({"1": {"pad_value": 1}}, "'1' quantizes nothing; give input, weight, output or 'r"),
+        ({"1": {"output": "ttq"}}, r"output quantizer: Ttq yields weight codes"),
         ({"1": BINARY | {"pad_value": 3}}, "got pad_value 3, expected -1, 0 or 1"),
         ({"5": BINARY | {"pad_value": 1}}, "'5' is a Linear, which has no pad_value; drop it"),
     ],
@@ -208,9 +222,9 @@ def test_the_report_names_every_layer_and_what_decided(capsys):
     bnndeploy.quantize(network(), layer_map)
 
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert lines[0] == ["layer", "kind", "input", "weight", "decided", "by"]
-    assert lines[1] == ["0", "Conv2d", "real", "real", "first", "layer", "stays", "real"]
-    assert lines[2] == ["1", "Conv2d", "ste_sign(clip=2)", "ttq", "*"]
+    assert lines[0] == ["layer", "kind", "input", "weight", "output", "decided", "by"]
+    assert lines[1] == ["0", "Conv2d", "real", "real", "real", "first", "layer", "stays", "real"]
+    assert lines[2] == ["1", "Conv2d", "ste_sign(clip=2)", "ttq", "real", "*"]
     assert len(lines) == 7
 
 

@@ -5,10 +5,17 @@ import copy
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from bnndeploy import quantizers
 from bnndeploy.errors import RecipeError
-from bnndeploy.layers import QuantConv2d, QuantLinear, clip_latents, freeze_codes
+from bnndeploy.layers import (
+    QuantConv2d,
+    QuantLinear,
+    clip_latents,
+    constrain_scales,
+    freeze_codes,
+)
 from bnndeploy.ops.oracle import run_op
 from bnndeploy.ops.packing import pack_bits, pack_ternary
 
@@ -110,6 +117,19 @@ def test_a_weight_quantizer_is_refused_for_inputs():
         QuantLinear(2, 2, input_quantizer="ttq")
 
 
+def test_an_output_is_quantized_behind_scale_and_bias(signs):
+    x = signs(3, 16)
+    plain = QuantLinear(16, 4, weight_quantizer="ttq").eval()
+    layer = copy.deepcopy(plain)
+    layer.output_quantizer = quantizers.get("fixed_point", size=6, precision=2)
+    steps = (plain(x) / 0.25).round().clamp(-32, 31)
+
+    assert torch.equal(layer(x), steps * 0.25)
+    layer(x).sum().backward()
+    plain(x).sum().backward()
+    assert torch.equal(layer.bias.grad, plain.bias.grad), "the range covers every output"
+
+
 def test_a_strict_gate_is_refused_for_weights():
     with pytest.raises(RecipeError, match="gate 'strict' for weights"):
         QuantLinear(2, 2, weight_quantizer=quantizers.SteSign(gate="strict"))
@@ -168,13 +188,21 @@ def test_only_latents_of_bounded_quantizers_are_clipped():
         assert tensor.flatten().tolist() == [3] * tensor.numel()
 
 
-def test_scales_are_kept_positive_by_the_same_call():
-    layer = QuantLinear(2, 2, weight_quantizer="ttq")
+@pytest.mark.parametrize("keep_in_range", [clip_latents, constrain_scales])
+def test_scales_are_kept_positive_with_latents_clipped_or_not(keep_in_range):
+    network = nn.ModuleList(
+        [
+            QuantLinear(2, 2, weight_quantizer="ttq"),
+            QuantLinear(2, 2, weight_quantizer="ste_sign"),
+        ]
+    )
     with torch.no_grad():
-        layer.weight_quantizer.w_pos.fill_(-0.5)
-    clip_latents(layer)
+        network[0].weight_quantizer.w_pos.fill_(-0.5)
+        network[1].weight.fill_(3.0)
+    keep_in_range(network)
 
-    assert layer.weight_quantizer.w_pos.item() > 0
+    assert network[0].weight_quantizer.w_pos.item() > 0
+    assert network[1].weight[0, 0].item() == (1 if keep_in_range is clip_latents else 3)
 
 
 @pytest.mark.parametrize("weight_quantizer", ["ste_sign", "twn", "ttq"])

@@ -201,6 +201,19 @@ def test_latents_stay_within_their_clip(finished):
     assert float(weight.abs().max()) <= 1.0
 
 
+def test_scales_stay_positive_where_latents_are_not_clipped(tiny, tmp_path):
+    options = ("model.network=ttq-lenet", "model.options={}", "train.optimizer=sgd")
+    train(
+        tiny(*options, "train.lr=0.5", "train.epochs=1", "train.clip_latents=false"),
+        None,
+        tmp_path / "run",
+    )
+
+    scales = {key: x for key, x in best(tmp_path / "run").items() if key.endswith(("pos", "neg"))}
+    assert len(scales) == 4
+    assert all(float(scale) > 0 for scale in scales.values())
+
+
 def test_early_stop_ends_a_run_that_no_longer_improves(tiny, tmp_path):
     report = train(tiny("train.early_stop=1", "train.epochs=60"), None, tmp_path / "run")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from bnndeploy.errors import DataError, MissingExtraError
@@ -21,8 +23,14 @@ def download_with_torchvision(dataset: str, root: Path | None) -> None:
         raise MissingExtraError("torchvision", "train") from None
     splits = ("train", "test") if dataset == "SVHN" else (True, False)
     try:
-        for split in splits:
-            key = "split" if isinstance(split, str) else "train"
-            getattr(datasets, dataset)(str(root), download=True, **{key: split})
+        # It talks while it fetches; standard output belongs to the command's own answer.
+        with redirect_stdout(sys.stderr):
+            for split in splits:
+                key = "split" if isinstance(split, str) else "train"
+                getattr(datasets, dataset)(str(root), download=True, **{key: split})
     except (OSError, RuntimeError) as error:
-        raise DataError(f"data: {dataset} could not be downloaded: {error}") from None
+        reason = " ".join(str(error).split())
+        raise DataError(
+            f"data: {dataset} could not be downloaded ({reason}); check the connection, or put "
+            f"its files below {root} yourself"
+        ) from None

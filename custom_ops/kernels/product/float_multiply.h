@@ -99,7 +99,7 @@ class FloatMultiplier {
 #pragma GCC unroll 16
       for (int p = 0; p < kCount; ++p) {
         const Float value = V::Broadcast(x[p * step + k]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
           acc[p][v] = V::MulAdd(value, V::Load(panel + v * V::kLanes), acc[p][v]);
         }

@@ -387,15 +387,17 @@ BNN_TEST("an empty batch and an image smaller than the kernel have nothing to ru
 }
 
 BNN_TEST("a cap on the instruction set names the variant that is chosen") {
-  const std::string rungs[] = {"scalar", "avx2", "avx512bw", "avx512vpopcnt", "amx"};
-  for (const std::string& rung : rungs) {
+  for (const cpu::Rung& known : cpu::kRungs) {
+    const std::string rung = known.name;
     const uint32_t isa = cpu::Capped(cpu::Supported(), rung.c_str());
     const uint32_t needed = cpu::Capped(~0u, rung.c_str());
     if (!cpu::Has(needed & ~cpu::Capped(~0u, "scalar"), isa)) continue;  // not this machine
     Shape s;
     Check(Product::Select(s, isa).name() == "bits_" + rung, "bits capped to " + rung);
     s.x = Element::kFloat32;
-    const std::string floats = rung == "scalar" || rung == "avx2" ? rung : "avx512bw";
+    const std::string floats = rung == "scalar" || rung == "avx2" ? rung
+                               : cpu::Has(cpu::kNeon, isa)        ? "neon"
+                                                                  : "avx512bw";
     Check(Product::Select(s, isa).name() == "float_" + floats, "floats capped to " + rung);
   }
 }

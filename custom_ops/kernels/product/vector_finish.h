@@ -240,16 +240,18 @@ class Finisher {
       const int64_t row_elements = row_elements_, step = row_words_ * 4;
       uint8_t* half = HalfWord(0);
       for (int p = 0; p < count; ++p, row += row_elements, half += step) {
-        StoreHalf(half, V::Bits(V::GreaterEqualInts(row, least)));
+        typename V::Bits bits;
+        bits.Add(0, V::GreaterEqualInts(row, least));
+        StoreHalf(half, bits.Word());
       }
       return;
     }
     for (int p = 0; p < count; ++p, row += row_elements_) {
-      uint32_t bits = 0;
+      typename V::Bits bits;
       for (int part = 0; part < kPart; part += V::kLanes) {
-        bits |= V::Bits(V::GreaterEqualInts(row + part, V::LoadInts(threshold + part))) << part;
+        bits.Add(part, V::GreaterEqualInts(row + part, V::LoadInts(threshold + part)));
       }
-      StorePartBits(p, bits);
+      StorePartBits(p, bits.Word());
     }
   }
 
@@ -263,15 +265,15 @@ class Finisher {
     const Sum* row = f.row_;
     const Float residual = V::Broadcast(f.residual_);
     for (int p = 0; p < count; ++p, row += f.row_elements_) {
-      uint32_t bits = 0;
+      typename V::Bits bits;
       for (int part = 0; part < kPart; part += V::kLanes) {
         const int at = f.lane_ + part;
         Float v = f.FirstSteps(row, part);
         if (has_residual) v = V::Add(v, residual);
         v = f.template LastSteps<T>(v, V::Load(e.slope + at), V::Load(e.shift + at));
-        bits |= V::Bits(V::GreaterEqual(v, V::Load(e.threshold + at))) << part;
+        bits.Add(part, V::GreaterEqual(v, V::Load(e.threshold + at)));
       }
-      f.StorePartBits(p, bits);
+      f.StorePartBits(p, bits.Word());
     }
   }
 
@@ -283,7 +285,7 @@ class Finisher {
     const bool has_y = b_->call->y != nullptr;
     const Sum* row = row_;
     for (int p = 0; p < count; ++p, row += row_elements_) {
-      uint32_t bits = 0;
+      typename V::Bits bits;
       for (int part = 0; part < channels_; part += V::kLanes) {
         const int lanes = channels_ - part < V::kLanes ? channels_ - part : V::kLanes;
         const int64_t index = p * position_step_ + part;
@@ -296,9 +298,9 @@ class Finisher {
         const int at = lane_ + part;
         v = LastSteps<T>(v, V::Load(e_->slope + at), V::Load(e_->shift + at));
         if (has_y) V::StorePart(y + index, lanes, v);
-        bits |= V::Bits(V::GreaterEqual(v, V::Load(e_->threshold + at))) << part;
+        bits.Add(part, V::GreaterEqual(v, V::Load(e_->threshold + at)));
       }
-      StorePartBits(p, bits);
+      StorePartBits(p, bits.Word());
     }
   }
 

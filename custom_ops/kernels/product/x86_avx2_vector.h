@@ -16,6 +16,16 @@ struct V8 {
   using Int = __m256i;
   using Mask = __m256;  // all ones or all zeros a lane
 
+  // Comparisons of some vectors become one word.
+  class Bits {
+   public:
+    void Add(int lane, Mask m) { word_ |= static_cast<uint32_t>(_mm256_movemask_ps(m)) << lane; }
+    uint32_t Word() const { return word_; }
+
+   private:
+    uint32_t word_ = 0;
+  };
+
   static Int LoadInts(const int32_t* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }
@@ -47,7 +57,6 @@ struct V8 {
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, lane));
   }
   static void Store(float* p, Float v) { _mm256_storeu_ps(p, v); }
-  static uint32_t Bits(Mask m) { return static_cast<uint32_t>(_mm256_movemask_ps(m)); }
 
   // First `count` lanes only; the others read as 0 and are not written.
   static Float LoadPart(const float* p, int count) { return _mm256_maskload_ps(p, Lanes(count)); }

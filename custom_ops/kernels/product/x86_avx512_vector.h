@@ -15,6 +15,16 @@ struct V16 {
   using Int = __m512i;
   using Mask = __mmask16;
 
+  // Comparisons of some vectors become one word.
+  class Bits {
+   public:
+    void Add(int lane, Mask m) { word_ |= static_cast<uint32_t>(m) << lane; }
+    uint32_t Word() const { return word_; }
+
+   private:
+    uint32_t word_ = 0;
+  };
+
   static Float FromSums(const int32_t* p) { return _mm512_cvtepi32_ps(_mm512_loadu_si512(p)); }
   static Float FromSums(const float* p) { return Load(p); }
   static Int LoadInts(const int32_t* p) { return _mm512_loadu_si512(p); }
@@ -39,7 +49,6 @@ struct V16 {
   static Float MulAdd(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
   static Mask FromBits(uint32_t bits) { return static_cast<__mmask16>(bits); }
   static void Store(float* p, Float v) { _mm512_storeu_ps(p, v); }
-  static uint32_t Bits(Mask m) { return m; }
 
   // First `count` lanes only; the others read as 0 and are not written.
   static Float LoadPart(const float* p, int count) {

@@ -2,6 +2,8 @@
 # make test    sets everything up and runs the tests
 # make lint    linters, formatters and the type checker
 # make sanitize  the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+# make test-cuda-on-host  the CUDA operators and kernels, compiled for the host
+# make test-gpu, make bench-gpu  tests and benchmarks that need an NVIDIA device
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +13,7 @@ CPP_SOURCES := $(shell find custom_ops -type f)
 ZOO_FILES := $(shell find models -type f)
 PYTEST_ARGS ?= -n 2
 
-.PHONY: demo test lint format sanitize setup clean
+.PHONY: demo test lint format sanitize test-cuda-on-host test-gpu bench-gpu setup clean
 
 demo: setup
 	$(BIN)/bnndeploy demo
@@ -27,7 +29,7 @@ $(VENV)/.ready: $(VENV)/.packages $(CPP_SOURCES) $(ZOO_FILES)
 
 $(VENV)/.packages: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.10" "cmake>=3.22" "ninja>=1.11"
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "cmake>=3.22" "ninja>=1.11"
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[dev,$(RUNTIME)]"
 	touch $@
 
@@ -53,6 +55,34 @@ sanitize: setup
 	  LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so.6)" \
 	  $(BIN)/python -m pytest -q tests/ops/test_altered_nodes.py tests/ops/test_bad_input.py \
 	  tests/ops/test_shape_inference.py
+
+# The operators as ONNX Runtime runs them on the CUDA provider.
+OPERATOR_TESTS := $(addprefix tests/ops/test_,products.py elementwise.py pack_unpack.py \
+  max_pool_bits.py bad_input.py shape_inference.py altered_nodes.py)
+HAS_GPU := nvidia-smi >/dev/null 2>&1
+
+test-cuda-on-host: setup
+	$(BIN)/cmake -S custom_ops -B build/cuda_on_host -G Ninja -DCMAKE_BUILD_TYPE=Release \
+	  -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DBNN_CUDA_ON_HOST=ON
+	$(BIN)/cmake --build build/cuda_on_host --target bnndeploy_ops_cuda_on_host
+	BNNDEPLOY_LIBRARY=$(abspath build/cuda_on_host/libbnndeploy_ops_cuda_on_host.so) \
+	  $(BIN)/python -m pytest -q $(PYTEST_ARGS) $(OPERATOR_TESTS)
+
+ifeq ($(shell $(HAS_GPU) && echo yes),yes)
+test-gpu: setup
+	BNNDEPLOY_TEST_PROVIDER=CUDAExecutionProvider $(BIN)/python -m pytest -q $(OPERATOR_TESTS)
+	$(BIN)/python -m pytest -q tests/gpu
+	if command -v compute-sanitizer >/dev/null; then \
+	  BNNDEPLOY_TEST_PROVIDER=CUDAExecutionProvider compute-sanitizer --error-exitcode 1 \
+	    $(BIN)/python -m pytest -q tests/ops/test_products.py tests/ops/test_pack_unpack.py; \
+	else echo "compute-sanitizer: not installed, skipped"; fi
+
+bench-gpu: setup
+	$(BIN)/python benchmarks/gpu.py
+else
+test-gpu bench-gpu:
+	@echo "$@: skipped, nvidia-smi finds no NVIDIA device here"
+endif
 
 clean:
 	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -23,7 +23,7 @@ from bnndeploy.runtime.providers import CPU, CUDA
 
 REPORT = kernel_report()
 PROVIDER = os.environ.get("BNNDEPLOY_TEST_PROVIDER", CPU)
-# The CUDA kernels pack weights once, when a node is created, and refuse those that a graph computes.
+# The CUDA kernels pack weights when a node is created, and refuse those that a graph computes.
 CONSTANT_WEIGHTS_ONLY = PROVIDER == CUDA or "constant_weights_only" in REPORT
 ELEMENT_TYPES = {
     np.dtype(np.float32): TensorProto.FLOAT,

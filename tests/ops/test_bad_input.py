@@ -208,7 +208,7 @@ def test_an_unknown_instruction_set_is_an_error_that_lists_the_known(run_op, pro
     monkeypatch.setenv("BNNDEPLOY_ISA", "mmx")
 
     with pytest.raises(ModelFileError, match=f"BNNDEPLOY_ISA: got 'mmx', expected one of {known}"):
-        run_op("XnorGemm", inputs, **attributes)
+        run_op("XnorGemm", list(inputs.values()), **attributes)
 
 
 @pytest.mark.parametrize("outputs", [("Y",), ("Y", "Ybits", "Z")])

@@ -1,5 +1,5 @@
-// The devices that a library whose CUDA kernels run on the host can play: one for each instruction
-// that multiplies bits.
+// The devices that a library whose CUDA kernels run on the host can play: one for each set of
+// kernels that Select chooses.
 #ifndef BNN_OPS_CUDA_DEVICE_ON_HOST_H_
 #define BNN_OPS_CUDA_DEVICE_ON_HOST_H_
 
@@ -10,11 +10,7 @@ struct HostDevice {
   int capability;
 };
 
-inline constexpr HostDevice kHostDevices[] = {
-    {"sm80", 80},    // xor.popc on tensor cores
-    {"sm90", 90},    // and.popc
-    {"sm100", 100},  // bit planes through the u8 unit
-};
+inline constexpr HostDevice kHostDevices[] = {{"sm75", 75}};
 
 // Returns the device that BNNDEPLOY_ISA names, the first without one; throws for an unknown name.
 const HostDevice& ChosenDevice();

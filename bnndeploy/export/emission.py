@@ -13,6 +13,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from bnndeploy.errors import ExportError
 from bnndeploy.export.graph import EPSILON_KEY, QUANTIZER_KEY, is_op, number_nodes
@@ -24,17 +25,58 @@ _SCOPES = "pkg.torch.onnx.name_scopes"
 
 
 def copy_for_export(module: nn.Module) -> nn.Module:
-    """Returns a copy on the CPU in float32 eval mode."""
-    return copy.deepcopy(module).cpu().float().eval()
+    """Returns a copy on the CPU in float32 eval mode, parametrized weights computed.
+
+    Raises:
+        ExportError: If the module, or a part that is named, cannot be copied or traced.
+    """
+    for path, part in module.named_modules():
+        if isinstance(part, torch.jit.ScriptModule):
+            raise ExportError(
+                f"export: module {path!r} is compiled by TorchScript, expected a plain nn.Module; "
+                "export the module that it was made from"
+            )
+    try:
+        copied = copy.deepcopy(module)
+    except Exception as error:  # whatever a part's __deepcopy__ raises
+        raise ExportError(
+            f"export: the module cannot be copied: {_first_line(error)}; old-style weight_norm "
+            "and spectral_norm have replacements in torch.nn.utils.parametrizations"
+        ) from error
+    for part in copied.modules():
+        if parametrize.is_parametrized(part):
+            _compute_parametrized(part)
+    return copied.cpu().float().eval()
+
+
+def _compute_parametrized(part: nn.Module) -> None:
+    """Makes parametrized tensors plain; torch's own way would change the original's class."""
+    names = list(part.parametrizations)  # type: ignore[arg-type]
+    values = [getattr(part, name).detach() for name in names]
+    part.__class__ = parametrize.type_before_parametrizations(part)
+    del part.parametrizations
+    for name, value in zip(names, values, strict=True):
+        part.register_parameter(name, nn.Parameter(value, requires_grad=False))
 
 
 def freeze(module: nn.Module) -> nn.Module:
-    """Makes the weight codes of a copy constants, in place, and drops the latent weights."""
+    """Makes the weight codes of a copy constants, in place, and drops the latent weights.
+
+    Their place is held by one NaN seen in their shape, for :func:`emit` to find readers of it.
+    """
     freeze_codes(module)
-    for layer in module.modules():
-        if isinstance(layer, QuantLayer) and layer.weight_quantizer is not None:
-            layer.weight = nn.Parameter(torch.empty(0), requires_grad=False)
+    for layer in _quantised_layers(module).values():
+        place = torch.full((1,), torch.nan).expand(layer.weight.shape)
+        layer.weight = nn.Parameter(place, requires_grad=False)
     return module
+
+
+def _quantised_layers(module: nn.Module) -> dict[str, QuantLayer]:
+    return {
+        path: layer
+        for path, layer in module.named_modules()
+        if isinstance(layer, QuantLayer) and layer.weight_quantizer is not None
+    }
 
 
 def emit(
@@ -74,6 +116,7 @@ def emit(
     assert program is not None
     model: ir.Model = program.model
     model.ir_version = IR_VERSION
+    _refuse_readers_of_latents(model, module)
     _name_nodes(model)
     _label_quantizers(model, module)
     _keep_epsilons(model, module)
@@ -123,10 +166,25 @@ def _explain(error: Exception, running: Sequence[str]) -> str:
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
-    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    reason = lines[0] if lines else type(cause).__name__
     place = f"module {running[-1]!r}" if running and running[-1] else "the module"
-    return f"export: {place} cannot be traced by torch.export: {reason}"
+    return f"export: {place} cannot be traced by torch.export: {_first_line(cause)}"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _refuse_readers_of_latents(model: ir.Model, module: nn.Module) -> None:
+    """Refuses a graph that reads a latent weight: its file would hold codes only."""
+    for path in _quantised_layers(module):
+        name = f"{path}.weight" if path else "weight"
+        latent = model.graph.initializers.get(name)
+        if latent is not None and latent.uses():
+            raise ExportError(
+                f"export: module {path!r}: its real-valued weight is read besides its codes, "
+                "which cannot be exported; give the other reader a Parameter of its own"
+            )
 
 
 def scopes(node: ir.Node) -> list[str]:

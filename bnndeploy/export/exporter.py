@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from bnndeploy.export.compiler import check_form, compile_graph
 from bnndeploy.export.emission import copy_for_export, emit, freeze
+from bnndeploy.export.graph import static_dim
 from bnndeploy.export.report import ExportReport
 from bnndeploy.export.sample import take_sample
 from bnndeploy.export.writing import refuse_existing
@@ -77,13 +78,13 @@ def export_model(
     if target is not None:
         refuse_existing(target, force)
     inputs = _tensors(example_input)
-    copied = copy_for_export(module)
-    sample = take_sample(copied, inputs)
-    entries = {**({} if sample is None else {"sample": sample}), **(metadata or {})}
     traced = emit(
-        freeze(copied), inputs, input_names=input_names, output_names=output_names,
-        dynamic_shapes=dynamic_shapes,
+        freeze(copy_for_export(module)), inputs, input_names=input_names,
+        output_names=output_names, dynamic_shapes=dynamic_shapes,
     )  # fmt: skip
+    fixed = any(isinstance(static_dim(value, 0), int) for value in traced.graph.inputs)
+    sample = take_sample(copy_for_export(module), inputs, fixed=fixed)
+    entries = {**({} if sample is None else {"sample": sample}), **(metadata or {})}
     ranges = inputs if calibration is None else _tensors(calibration)
     report = compile_graph(
         traced, form, path=target, force=force, entries=entries,

@@ -44,18 +44,24 @@ def generate_inputs(seed: int, inputs: Sequence[Mapping[str, Any]]) -> list[Arra
     return made
 
 
-def take_sample(module: nn.Module, inputs: Sequence[Tensor]) -> dict[str, Any] | None:
+def take_sample(
+    module: nn.Module, inputs: Sequence[Tensor], *, fixed: bool = False
+) -> dict[str, Any] | None:
     """Runs the trained module on generated inputs shaped like ``inputs`` but for axis 0.
 
-    Four rows, fewer where rows are long; None where one row is too long already.
+    Four rows, fewer where rows are long, those of ``inputs`` where the batch is ``fixed``; None
+    where that is too long.
     """
     import torch  # here, because verify-parity reads a sample without it
 
     with torch.no_grad():
         first = _outputs(module(*inputs))
     row = sum(output[:1].numel() for output in first)
-    count = min(4 if row <= _LONG_ROW else 2, MOST_VALUES // max(row, 1))
-    if count == 0:
+    most = MOST_VALUES // max(row, 1)
+    count = min(4 if row <= _LONG_ROW else 2, most)
+    if fixed:
+        count = next((len(x) for x in inputs if x.ndim), 1)
+    if not 0 < count <= most:
         return None
     described = [
         {

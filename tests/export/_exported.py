@@ -63,6 +63,17 @@ def declined(report: ExportReport) -> dict[str, str]:
     return {event.subject: event.text for event in report.declined}
 
 
+def fix_batch(model: onnx.ModelProto, batch: int) -> onnx.ModelProto:
+    """Returns the model for one batch size, as qonnx wants it."""
+    fixed = onnx.ModelProto()
+    fixed.CopyFrom(model)
+    for value in [*fixed.graph.input, *fixed.graph.output, *fixed.graph.value_info]:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                dim.dim_value = batch
+    return fixed
+
+
 def quantizer_outputs(module: nn.Module, *inputs: torch.Tensor) -> dict[str, np.ndarray]:
     """Returns what each activation quantizer of the module puts out."""
     seen: dict[str, np.ndarray] = {}

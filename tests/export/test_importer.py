@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from _exported import run_oracle, small_export, small_network
+from _exported import fix_batch, run_oracle, small_export, small_network
 from _pass_cases import assert_equal_values, build, rewrite
 
 from bnndeploy.errors import ExportError, ModelFileError
@@ -30,16 +30,6 @@ def images():
 def expected(images):
     with torch.no_grad():
         return small_network()(torch.from_numpy(images)).numpy()
-
-
-def fix_batch(model, batch):
-    fixed = onnx.ModelProto()
-    fixed.CopyFrom(model)
-    for value in [*fixed.graph.input, *fixed.graph.output, *fixed.graph.value_info]:
-        for dim in value.type.tensor_type.shape.dim:
-            if dim.dim_param:
-                dim.dim_value = batch
-    return fixed
 
 
 @pytest.mark.parametrize("form", ["float", "standard", "qonnx"])

@@ -10,6 +10,7 @@ from bnndeploy.export.passes.lower_levels import LowerLevels
 from bnndeploy.export.passes.lower_unpacking import LowerUnpacking
 from bnndeploy.export.passes.pack_products import PackProducts
 from bnndeploy.export.passes.pack_signs import PackSigns
+from bnndeploy.export.passes.simplify_shapes import SimplifyShapes
 from bnndeploy.export.passes.split_planes import SplitPlanes
 
 PASSES = [PackSigns(), LowerUnpacking(), JoinTernaryPlanes(), PackProducts()]
@@ -230,7 +231,7 @@ def test_two_dynamic_axes_are_declined(rng):
 
 
 PLANES = [PackSigns(), LowerUnpacking(), LowerLevels(), SplitPlanes(), PackProducts()]
-STEPS = "a = Max(x, zero) b = Min(a, one) c = Mul(b, n) d = Round(c) s = Div(d, n) "
+STEPS = "b = Clip(x, zero, one) c = Mul(b, n) d = Round(c) s = Div(d, n) "
 
 
 def steps(bits):
@@ -249,6 +250,25 @@ def test_k_bit_activations_run_as_k_planes(rng, bits, levels):
     op_type = "XnorConv" if len(levels) == 2 else "TernaryConv"
     assert case.nodes.count("PackBits") == case.nodes.count(op_type) == bits
     assert_equal_values(case, x, atol=2e-5)
+
+
+def test_a_clamp_is_one_clip(rng):
+    case = rewrite(
+        [SimplifyShapes()], "float[N,70] x", "a = Max(x, low) y = Min(a, high)", "float[N,70] y",
+        low=np.float32(-0.5), high=np.array([1], np.float32),
+    )  # fmt: skip
+
+    assert case.nodes == ["Clip"]
+    assert_equal_values(case, normal(rng, 4, 70))
+
+
+def test_a_clamp_with_bounds_a_channel_stays(rng):
+    case = rewrite(
+        [SimplifyShapes()], "float[N,70] x", "a = Max(x, low) y = Min(a, low)", "float[N,70] y",
+        low=normal(rng, 70),
+    )  # fmt: skip
+
+    assert case.nodes == ["Max", "Min"]
 
 
 def test_products_of_one_value_share_its_planes(rng):

@@ -31,7 +31,8 @@ class LowerUnpacking:
     2. ``Reshape(UnpackBits(b))`` from ``[N, C, 1, 1]`` to ``[N, C]``: a reshape of words.
     3. ``Concat(UnpackBits(b0), …)`` along channels: a concatenation of words, where all but
        the last have whole words (channels a multiple of 32).
-    4. ``Slice(UnpackBits(b))``: a slice of words, where channels are cut at multiples of 32.
+    4. ``Slice(UnpackBits(b))``: a slice of words, where channels are cut at multiples of 32;
+       ``Split`` is one slice for each part.
     """
 
     name = "lower-unpacking"
@@ -48,6 +49,9 @@ class LowerUnpacking:
                 self._concat(graph, node, context)
             elif is_op(node, "Slice"):
                 self._slice(graph, node, context)
+            elif is_op(node, "Split"):
+                for part in _as_slices(graph, node):
+                    self._slice(graph, part, context)
 
     def _pool(self, graph: ir.Graph, node: ir.Node, context: Context) -> None:
         pooling = pooling_of(node)
@@ -124,6 +128,29 @@ class LowerUnpacking:
         )  # fmt: skip
         replace(node.outputs[0], unpack.outputs[0])
         graph.remove(node, safe=True)
+
+
+def _as_slices(graph: ir.Graph, node: ir.Node) -> list[ir.Node]:
+    """Replaces a Split whose parts have known sizes by Slices; gives them back."""
+    axis = attribute(node, "axis", 0)
+    sizes = [static_dim(output, axis) for output in node.outputs]
+    if None in sizes:
+        return []
+    slices, start = [], 0
+    for output, size in zip(node.outputs, sizes, strict=True):
+        assert size is not None
+        operands = [
+            add_constant(graph, np.array([number], np.int64), f"{node.name}.{name}")
+            for name, number in (("start", start), ("end", start + size), ("axis", axis))
+        ]
+        part = insert(
+            graph, node, "Slice", [node.inputs[0], *operands], name=node.name, like=output
+        )
+        replace(output, part.outputs[0])
+        slices.append(part)
+        start += size
+    graph.remove(node, safe=True)
+    return slices
 
 
 def _words_of_slice(node: ir.Node, channels: int) -> list[list[int]] | str:

@@ -108,14 +108,12 @@ def _scalar_operand(node: ir.Node | None, op_type: str) -> tuple[ir.Value, float
 
 
 def _in_unit_range(value: ir.Value) -> bool:
-    """Says whether a Clip, or a Min above a Max, keeps the value in [0, 1]."""
+    """Says whether a Clip keeps the value in [0, 1]."""
     node = value.producer()
-    if node is not None and is_op(node, "Clip"):
-        bounds = [constant(bound) for bound in node.inputs[1:]]
-        return [None if b is None else b.item() for b in bounds] == [0, 1]
-    upper = _scalar_operand(node, "Min")
-    lower = _scalar_operand(upper[0].producer(), "Max") if upper is not None else None
-    return upper is not None and lower is not None and (upper[1], lower[1]) == (1, 0)
+    if node is None or not is_op(node, "Clip"):
+        return False
+    bounds = [constant(bound) for bound in node.inputs[1:]]
+    return [None if b is None else b.item() for b in bounds] == [0, 1]
 
 
 def _planes(graph: ir.Graph, node: ir.Node, steps: _Steps) -> list[ir.Value]:

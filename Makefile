@@ -4,16 +4,19 @@
 # make sanitize  the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make test-cuda-on-host  the CUDA operators and kernels, compiled for the host
 # make test-gpu, make bench-gpu  tests and benchmarks that need an NVIDIA device
+# make test-aarch64  cross-builds for ARM and tests that under emulation; wants the packages
+#                    g++-aarch64-linux-gnu and qemu-user
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(shell nvidia-smi >/dev/null 2>&1 && echo gpu || echo cpu)
 CPP_SOURCES := $(shell find custom_ops -type f)
+AARCH64 := build/aarch64
 ZOO_FILES := $(shell find models -type f)
 PYTEST_ARGS ?= -n 2
 
-.PHONY: demo test lint format sanitize test-cuda-on-host test-gpu bench-gpu setup clean
+.PHONY: demo test lint format sanitize test-aarch64 test-cuda-on-host test-gpu bench-gpu setup clean
 
 demo: setup
 	$(BIN)/bnndeploy demo
@@ -83,6 +86,23 @@ else
 test-gpu bench-gpu:
 	@echo "$@: skipped, nvidia-smi finds no NVIDIA device here"
 endif
+
+test-aarch64: setup $(AARCH64)/libonnxruntime.so
+	$(BIN)/cmake -S custom_ops -B $(AARCH64) -G Ninja -DCMAKE_BUILD_TYPE=Release -DBNN_TESTS=ON \
+	  -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DCMAKE_TOOLCHAIN_FILE=$(abspath custom_ops/cmake/aarch64-linux-gnu.cmake)
+	$(BIN)/cmake --build $(AARCH64)
+	BNNDEPLOY_AARCH64=$(abspath $(AARCH64)) \
+	  $(BIN)/python -m pytest $(PYTEST_ARGS) tests/bundle/test_aarch64.py
+
+# The library of the installed version's wheel for ARM.
+$(AARCH64)/libonnxruntime.so: | setup
+	rm -rf $(AARCH64)/wheel
+	$(BIN)/python -m pip download --quiet --no-deps --only-binary :all: --dest $(AARCH64)/wheel \
+	  --platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 \
+	  onnxruntime==$(shell $(BIN)/python -c 'import onnxruntime; print(onnxruntime.__version__)')
+	$(BIN)/python -m zipfile -e $(AARCH64)/wheel/onnxruntime-*.whl $(AARCH64)/wheel
+	cp $(AARCH64)/wheel/onnxruntime/capi/libonnxruntime.so.* $@
 
 clean:
 	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache

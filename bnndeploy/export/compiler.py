@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def compile_graph(
     """Runs the passes of a form and writes the file; ``path`` None builds the model only.
 
     Args:
-        traced: The graph in Sign, Ternary and standard operators; changed in place.
+        traced: The graph in Sign, Ternary and standard operators; used up.
         form: One of ``FORMS``.
         path: The file.
         force: Overwrite it.
@@ -81,6 +82,7 @@ def compile_graph(
     context.forget_settled(traced.graph)
     probes = find_probes(traced.graph)
     model = finish(traced)
+    _release(traced)
     if form == "int8":
         model = quantize_int8(model, batches_of(model, calibration))
         probes = {}  # no inner value equals a quantizer's output any more
@@ -105,6 +107,13 @@ def compile_graph(
         report.size = write_model(model, path, force=force)
     report.bytes_by_kind = bytes_by_kind(model)
     return report
+
+
+def _release(traced: ir.Model) -> None:
+    """Frees the weights of the trace, which torch keeps in cycles, before the checker copies."""
+    for weight in traced.graph.initializers.values():
+        weight.const_value = None
+    gc.collect()
 
 
 def _pack(model: ir.Model, context: Context) -> None:

@@ -61,7 +61,7 @@ class Lsq(Quantizer):
     def forward(self, x: Tensor) -> Tensor:
         if self.training and not self.started:
             self._start(_mean_over_processes(x.detach().abs().mean()))
-        per_sample = x[0].numel() if x.ndim > 1 and len(x) else x.numel()
+        per_sample = x.shape[1:].numel() if x.ndim > 1 else x.numel()
         return self._levels(x, per_sample) * self.step
 
     def codes_and_scales(self, weight: Tensor) -> WeightCodes:

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from bnndeploy.bundle.edge import RUNNER, write_edge_bundle
 from bnndeploy.errors import ExportError, ModelFileError
 from bnndeploy.runtime import Classifier, InferenceSession, get_library_path
 
-SOURCES = Path(__file__).parents[2] / "custom_ops"
 TARGET = f"linux-{os.uname().machine}"
 RGB_INPUT = {
     "shape": [3, 5, 4],
@@ -23,22 +21,6 @@ RGB_INPUT = {
     "std": [0.5, 0.25, 2.0],
     "range": [0, 255],
 }
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """A folder with the operator library and the runner: the installed one, or a build of it."""
-    if get_library_path().with_name(RUNNER).is_file():
-        return get_library_path().parent
-    compiler = shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
-    folder = tmp_path_factory.mktemp("built")
-    sources = sorted((SOURCES / "runner").glob("*.cc"))
-    command = [compiler, "-std=c++17", f"-I{SOURCES}", *sources, "-ldl", "-o", folder / RUNNER]
-    subprocess.run(command, check=True)
-    shutil.copy(get_library_path(), folder)
-    return folder
 
 
 @pytest.fixture

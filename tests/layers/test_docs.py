@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from bnndeploy import quantizers
+
 PAGES = ["quantizers", "layers", "migration", "networks"]
 
 
@@ -22,3 +24,17 @@ def test_examples_of_a_page_run_one_after_the_other(request, tmp_path, page):
         [sys.executable, "-W", "error", script], cwd=tmp_path, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
+    told = re.findall(r"^show\(.*\)\n# (.*)$", text, flags=re.MULTILINE)
+    printed = ran.stdout.splitlines()
+    assert [line for line in told if line not in printed] == []
+
+
+def test_every_quantizer_has_an_example_and_its_plot(request):
+    text = (request.config.rootpath / "docs" / "quantizers.md").read_text()
+    sections = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##)", text, flags=re.DOTALL | re.MULTILINE))
+
+    classes = {quantizers.builder(name) for name in quantizers.names()}
+    assert {quantizers.builder(name) for name in sections} == classes
+    for name, section in sections.items():
+        assert f'show("{name}", ' in section
+        assert f"![{name}](quantizers/{name}.png)" in section

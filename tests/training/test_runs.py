@@ -69,3 +69,11 @@ def test_weights_are_trained_or_random():
 def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="holds no run"):
         load_run(tmp_path)
+
+
+def test_the_signs_of_an_exported_file_are_no_trained_weights(run, tmp_path):
+    (tmp_path / "recipe.toml").write_bytes((run / "recipe.toml").read_bytes())
+    (tmp_path / "model.onnx").write_bytes(b"")
+
+    with pytest.raises(CheckpointError, match=r"got no best.safetensors.*model.onnx holds their s"):
+        load_run(tmp_path)

@@ -8,11 +8,9 @@ namespace {
 struct Neon : NeonLanes {
   static constexpr int64_t kMostCounts = 4095;  // sixteen bits hold 65535, a pair counts to 16
 
-  static Word Count(Word sum, Word bits) {
-    return vreinterpretq_u8_u16(vpadalq_u8(vreinterpretq_u16_u8(sum), vcntq_u8(bits)));
-  }
+  static Word Count(Word sum, Word bits) { return vpadalq_u8(sum, ByteCounts(bits)); }
   static void Drain(Word sum, int32_t* counts) {
-    const uint32x4_t pairs = vpaddlq_u16(vreinterpretq_u16_u8(sum));
+    const uint32x4_t pairs = vpaddlq_u16(sum);
     vst1_s32(counts, vreinterpret_s32_u32(vpadd_u32(vget_low_u32(pairs), vget_high_u32(pairs))));
   }
 };

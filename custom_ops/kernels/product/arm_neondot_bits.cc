@@ -10,11 +10,11 @@ struct NeonDot : NeonLanes {
   static constexpr int64_t kMostCounts = int64_t{1} << 26;  // 32 bits, and a step adds up to 32
 
   static Word Count(Word sum, Word bits) {
-    return vreinterpretq_u8_u32(
-        vdotq_u32(vreinterpretq_u32_u8(sum), vcntq_u8(bits), vdupq_n_u8(1)));
+    return vreinterpretq_u16_u32(
+        vdotq_u32(vreinterpretq_u32_u16(sum), ByteCounts(bits), vdupq_n_u8(1)));
   }
   static void Drain(Word sum, int32_t* counts) {
-    const uint32x4_t halves = vreinterpretq_u32_u8(sum);
+    const uint32x4_t halves = vreinterpretq_u32_u16(sum);
     vst1_s32(counts, vreinterpret_s32_u32(vpadd_u32(vget_low_u32(halves), vget_high_u32(halves))));
   }
 };

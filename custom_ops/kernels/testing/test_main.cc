@@ -1,8 +1,10 @@
-// Runs every registered test, or those whose sentence contains the argument; exit 1 on a failure.
+// Prints the instruction sets of the machine and runs every registered test, or those whose
+// sentence contains the argument; exit 1 on a failure.
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 
+#include "base/cpu.h"
 #include "kernels/testing/testing.h"
 
 namespace bnn::testing {
@@ -22,6 +24,14 @@ std::vector<Test>& Tests() {
 
 int64_t checks = 0;
 int64_t failures = 0;
+
+void PrintInstructionSets() {
+  std::printf("instruction sets:");
+  for (const cpu::Rung& rung : cpu::kRungs) {
+    if (cpu::Has(rung.isa, cpu::Supported())) std::printf(" %s", rung.name);
+  }
+  std::printf("\n");
+}
 
 }  // namespace
 
@@ -43,6 +53,7 @@ uint64_t Random::Bits() {
 }
 
 int RunAll(const char* part) {
+  PrintInstructionSets();
   int failed = 0, ran = 0;
   for (const Test& test : Tests()) {
     if (std::strstr(test.sentence, part) == nullptr) continue;

@@ -4,7 +4,6 @@
 #define BNN_BASE_CUDA_KERNEL_H_
 
 #if defined(__CUDACC__)
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #define BNN_UNROLL _Pragma("unroll")
 #else
@@ -25,7 +24,9 @@ BNN_DEVICE float ToFloat(float value) { return value; }
 
 BNN_DEVICE float ToFloat(uint16_t half) {
 #if defined(__CUDA_ARCH__)
-  return __half2float(__ushort_as_half(half));
+  float value;  // in PTX, because cuda_fp16.h needs headers that the compiler's wheel lacks
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+  return value;
 #else
   return HalfToFloat(half);
 #endif
@@ -36,7 +37,7 @@ BNN_DEVICE void Round(float value, float* to) { *to = value; }
 
 BNN_DEVICE void Round(float value, uint16_t* to) {
 #if defined(__CUDA_ARCH__)
-  *to = __half_as_ushort(__float2half_rn(value));
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(*to) : "f"(value));
 #else
   *to = FloatToHalf(value);
 #endif

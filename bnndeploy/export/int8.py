@@ -87,13 +87,23 @@ def quantize_int8(
 
 
 def batches_of(model: onnx.ModelProto, inputs: Iterable[Array]) -> list[dict[str, Array]]:
-    """Cuts inputs (one array for each input of the model) into batches of one sample."""
+    """Cuts inputs (one array for each input of the model) into batches of one sample.
+
+    Batches of a model whose batch is fixed have its size.
+    """
+    rows = max(1, _fixed_batch(model))
     named = dict(zip((value.name for value in model.graph.input), inputs, strict=True))
-    count = min(len(array) for array in named.values())
+    count = min(len(array) for array in named.values()) // rows
     return [
-        {name: np.ascontiguousarray(array[i : i + 1]) for name, array in named.items()}
+        {name: np.ascontiguousarray(array[i * rows :][:rows]) for name, array in named.items()}
         for i in range(count)
     ]
+
+
+def _fixed_batch(model: onnx.ModelProto) -> int:
+    """Returns the size of axis 0 of the first input, 0 where it is free."""
+    sizes = model.graph.input[0].type.tensor_type.shape.dim if model.graph.input else []
+    return int(sizes[0].dim_value) if sizes else 0
 
 
 @contextmanager

@@ -72,3 +72,12 @@ def test_several_inputs_are_cut_into_single_samples():
     report = export(Two().eval(), *inputs, form="int8", calibration=inputs)
 
     assert "QuantizeLinear" in report.nodes_after
+
+
+def test_a_fixed_batch_is_calibrated_with_batches_of_its_size():
+    x = torch.randn(5, 2, 6, 6, generator=torch.Generator().manual_seed(0))
+    options = {"dynamic_shapes": (None,), "calibration": x}
+    report = export(real_network(), x[:2], form="int8", **options)
+
+    assert report.model.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 2
+    assert report.nodes_after["QuantizeLinear"] > 1

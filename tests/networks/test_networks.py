@@ -52,6 +52,7 @@ def test_lenet_has_the_weights_of_caffes_lenet5():
     [
         ("bnn-mlp", {"hidden": [32]}),
         ("bnn-mlp", {"hidden": [32], "last_input": "hardtanh"}),
+        ("bnn-mlp", {"hidden": [32], "norm": "shift"}),
         ("bnn-mlp", {"input_shape": [64], "hidden": [16, 16], "classes": 3}),
         ("bnn-cnn", {"input_shape": [1, 8, 8], "channels": [8, 16], "hidden": 32}),
         ("bnn-cnn", {"input_shape": [3, 32, 32], "channels": [8, 8, 8], "pad_value": 0}),
@@ -83,6 +84,7 @@ def test_unknown_networks_and_options_are_named():
     [
         ("bnn-mlp", {"hidden": []}, "got no hidden layer"),
         ("bnn-mlp", {"last_input": "relu"}, "got last_input 'relu', expected sign or hardtanh"),
+        ("bnn-mlp", {"norm": "group"}, "got norm 'group', expected batch or shift"),
         ("bnn-cnn", {"channels": [8]}, "got 1 channels"),
         ("bnn-cnn", {"input_shape": [1, 3, 3]}, "a 3x3 input, expected"),
         ("torchvision", {"model": "resnet19"}, r"got model 'resnet19' \(did you mean 'resnet1"),

@@ -17,7 +17,7 @@ keep_first_and_last = false
 [quantize.layers]
 "layer?.*.conv?" = { input = "ste_heaviside", weight = "magnitude_aware_sign", pad_value = 0 }
 "layer4.1.conv2" = { weight = { name = "ttq", sparsity = 0.5 } }
-"re:fc" = { weight = "bitnet" }
+"re:fc" = { weight = "bitnet", output = { name = "fixed_point", size = 6 } }
 [data]
 dataset = "cifar-10"
 [train]
@@ -38,6 +38,7 @@ def test_the_layer_map_of_a_recipe_quantizes_a_float_network():
     assert module.layer4[1].conv2.weight_quantizer.sparsity == 0.5
     assert isinstance(module.fc, QuantLinear)
     assert module.fc.out_features == 10
+    assert module.fc.output_quantizer.size == 6
 
 
 def test_the_network_stays_as_it_is_without_a_layer_map():

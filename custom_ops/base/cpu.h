@@ -16,7 +16,7 @@ inline constexpr uint32_t kScalar = 1u << 0;         // portable C++17
 inline constexpr uint32_t kAvx2 = 1u << 1;           // AVX2, F16C, POPCNT, BMI2
 inline constexpr uint32_t kAvx512Bw = 1u << 2;       // and AVX-512 F, BW, DQ, VL
 inline constexpr uint32_t kAvx512Vpopcnt = 1u << 3;  // and VPOPCNTDQ
-inline constexpr uint32_t kAmx = 1u << 4;            // and AMX-TILE, AMX-INT8
+inline constexpr uint32_t kAmx = 1u << 4;            // and AMX-TILE, AMX-INT8, AMX-BF16
 inline constexpr uint32_t kNeon = 1u << 5;           // Advanced SIMD
 inline constexpr uint32_t kNeonDot = 1u << 6;        // and the dot product extension
 

@@ -60,12 +60,22 @@ bool CanBeDirect(const Shape& s, const Plan& plan) {
   return one_output ? Taps(s) == 1 : plan.width * 8 <= plan.out_w * 9;
 }
 
+// No rows at all: outputs follow each other.
+void LayOutOutputs(Plan* plan) {
+  plan->direct = true;
+  if (plan->out_h * plan->out_w == 1) return;  // images already do
+  plan->pitch = plan->valid;
+  plan->positions = plan->out_h * plan->out_w;
+}
+
 void LayOut(const Shape& s, Plan* plan) {
   if (plan->out_h * plan->out_w == 1) {
     LayOutImages(s, plan);
   } else {
     LayOutLines(s, plan);
   }
+  const Variant& variant = *plan->variant;
+  if (variant.reads_images != nullptr && variant.reads_images(s)) return LayOutOutputs(plan);
   plan->direct = CanBeDirect(s, *plan);
   if (plan->direct) LayOutDirect(s, plan);
   const int64_t copy = plan->lines * plan->pitch;

@@ -64,6 +64,9 @@ struct Variant {
   Cost cost;
   // Computes the outputs of the block.
   void (*multiply)(const Block&);
+  // Tells whether multiply reads the images themselves, rows.base being the first of the item;
+  // positions are then outputs, without gaps. Null: never.
+  bool (*reads_images)(const Shape&) = nullptr;
 };
 
 // ---- sizes that every variant needs ----

@@ -37,9 +37,9 @@ uint32_t Detect() {
   constexpr uint32_t kPopcnt = 1u << 23, kOsxsave = 1u << 27, kF16c = 1u << 29;  // 1.ecx
   constexpr uint32_t kAvx2Bit = 1u << 5, kBmi2 = 1u << 8;                        // 7.ebx
   constexpr uint32_t kF = 1u << 16, kDq = 1u << 17, kBw = 1u << 30, kVl = 1u << 31;
-  constexpr uint32_t kVpopcntdq = 1u << 14;                      // 7.ecx
+  constexpr uint32_t kVpopcntdq = 1u << 14;                                         // 7.ecx
   constexpr uint32_t kTileBf16 = 1u << 22, kTile = 1u << 24, kTileInt8 = 1u << 25;  // 7.edx
-  constexpr uint64_t kYmm = 0x6, kZmm = 0xe0, kTiles = 0x60000;  // xcr0
+  constexpr uint64_t kYmm = 0x6, kZmm = 0xe0, kTiles = 0x60000;                     // xcr0
 
   uint32_t a, b, c, d, c1;
   if (!__get_cpuid(1, &a, &b, &c1, &d) || !AllSet(c1, kPopcnt | kOsxsave | kF16c)) return kScalar;

@@ -226,6 +226,23 @@ def test_nan_spreads_to_every_sum_it_is_part_of(run_op, weights, isa):
         np.testing.assert_array_equal(y_bits, pack_mask(np.moveaxis(y >= 0, 1, -1)))
 
 
+@pytest.mark.parametrize("op_type", ["XnorGemm", "TernaryGemm"])
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("outputs", [40, 140])
+@pytest.mark.parametrize("rows", [1, 70])
+def test_infinity_and_nan_in_x_spread_as_the_oracle_says(
+    assert_equals_oracle, weights, isa, op_type, special, outputs, rows
+):
+    x = np.ones((rows, 40), np.float32)
+    x[0, 7] = special
+
+    inputs = [x, *weights(op_type, outputs, 40), *neutral()]
+    assert_equals_oracle(op_type, inputs, k=40, acc_min=-np.inf)
+    if op_type == "TernaryGemm":
+        inputs[2] = inputs[3] = vector(0.5)  # one sum serves both planes
+        assert_equals_oracle(op_type, inputs, k=40, acc_min=-np.inf)
+
+
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, -0.0, 0.0])
 @pytest.mark.parametrize("place", range(6))
 def test_special_values_in_the_epilogue(assert_equals_oracle, signs, isa, place, special):

@@ -50,8 +50,17 @@ class FloatMultiplier {
         }
       }
     }
+    if (s_.codes == Codes::kTernaryEqual) SpreadInfinity(count);
     finisher_.Start(sums_[0], kStrip, kChunk * kStrip, position, count);
     finisher_.Finish();
+  }
+
+  // Each plane has a sum of its own by definition, and in one of them a 0 meets the infinity.
+  void SpreadInfinity(int64_t count) {
+    for (int64_t i = 0; i < count * kStrip; i += V::kLanes) {
+      const Float sum = V::Load(sums_[0] + i);
+      V::Store(sums_[0] + i, V::MulAdd(sum, V::Zero(), sum));
+    }
   }
 
   // Adds channels c ... c + depth - 1 of one tap.

@@ -150,7 +150,7 @@ Plan Product::PlanCall(int64_t batch, int64_t height, int64_t width, int threads
   if (batch == 0 || plan.out_h == 0 || plan.out_w == 0) return plan;
   const bool few = few_ != nullptr && batch * plan.out_h * plan.out_w <= few_positions_;
   plan.variant = few ? few_ : many_;
-  plan.packed_offset = few ? Aligned(many_->packed_bytes(s)) : 0;
+  plan.packed_offset = few ? FewOffset() : 0;
   LayOut(s, &plan);
   Divide(s, threads, &plan);
   return plan;

@@ -103,15 +103,24 @@ const char* Product::name() const { return many_->name; }
 
 const char* Product::few_name() const { return few_ == nullptr ? "" : few_->name; }
 
+size_t Product::FewOffset() const {
+  const auto packs_words = [&](const Variant& variant) {
+    return variant.packs_words != nullptr && variant.packs_words(shape_);
+  };
+  if (packs_words(*many_) && packs_words(*few_)) return 0;
+  return Aligned(many_->packed_bytes(shape_));
+}
+
 size_t Product::packed_bytes() const {
   const size_t many = Aligned(many_->packed_bytes(shape_));
-  return few_ == nullptr ? many : many + Aligned(few_->packed_bytes(shape_));
+  if (few_ == nullptr) return many;
+  return std::max(many, FewOffset() + Aligned(few_->packed_bytes(shape_)));
 }
 
 void Product::Pack(const uint32_t* words, void* packed) const {
   auto* bytes = static_cast<uint8_t*>(packed);
   many_->pack(shape_, words, bytes);
-  if (few_ != nullptr) few_->pack(shape_, words, bytes + Aligned(many_->packed_bytes(shape_)));
+  if (few_ != nullptr && FewOffset() > 0) few_->pack(shape_, words, bytes + FewOffset());
 }
 
 void Product::Run(const Plan& plan, const Call& call, int phase, int64_t unit) const {

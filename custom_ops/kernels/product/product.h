@@ -136,6 +136,9 @@ class Product {
   const Shape& shape() const { return shape_; }
 
  private:
+  // Where the weights of `few_` begin: behind those of `many_` or, where both are alike, with them.
+  size_t FewOffset() const;
+
   Shape shape_;
   const Variant* many_ = nullptr;
   const Variant* few_ = nullptr;  // null: `many_` serves every call

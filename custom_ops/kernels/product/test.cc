@@ -397,8 +397,8 @@ BNN_TEST("a cap on the instruction set names the variant that is chosen") {
     Check(Product::Select(s, isa).name() == "bits_" + rung, "bits capped to " + rung);
     s.x = Element::kFloat32;
     const std::string floats = rung == "scalar" || rung == "avx2" || rung == "amx" ? rung
-                               : cpu::Has(cpu::kNeon, isa)        ? "neon"
-                                                                  : "avx512bw";
+                               : cpu::Has(cpu::kNeon, isa)                         ? "neon"
+                                                                                   : "avx512bw";
     Check(Product::Select(s, isa).name() == "float_" + floats, "floats capped to " + rung);
   }
 }
@@ -412,6 +412,23 @@ BNN_TEST("a matrix product of few rows goes to the variant that counts bits") {
   const Product product = Product::Select(s, cpu::Supported());
   Check(VariantName(product.PlanCall(1, 1, 1, 1)) == std::string("bits_avx512vpopcnt"), "one row");
   Check(VariantName(product.PlanCall(64, 1, 1, 1)) == std::string("bits_amx"), "64 rows");
+  for (const int64_t rows : {1, 64}) {
+    const Case c = MakeCase(s, rows, 1, 1, true, &random);
+    Runner(c, product, 1, &random).Compare(Reference(c), true, true, true);
+  }
+}
+
+BNN_TEST("few and many rows of real-valued inputs share one copy of the weights") {
+  if (!cpu::Has(cpu::kAmx, cpu::Supported())) return Check(true, "");
+  Random random(14);
+  Shape s;
+  s.x = Element::kFloat32;
+  s.channels = 256;
+  s.out_channels = 160;
+  const Product product = Product::Select(s, cpu::Supported());
+  Check(VariantName(product.PlanCall(1, 1, 1, 1)) == std::string("float_avx512bw"), "one row");
+  Check(VariantName(product.PlanCall(64, 1, 1, 1)) == std::string("float_amx"), "64 rows");
+  Check(product.packed_bytes() == 160 * 256 / 8, "one copy");
   for (const int64_t rows : {1, 64}) {
     const Case c = MakeCase(s, rows, 1, 1, true, &random);
     Runner(c, product, 1, &random).Compare(Reference(c), true, true, true);

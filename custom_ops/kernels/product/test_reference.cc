@@ -1,5 +1,6 @@
 #include "kernels/product/test_reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -38,6 +39,14 @@ void MakeWeights(Case* c, Random* random) {
   }
 }
 
+// Size of whole numbers, now and then the largest whose sums are exact in float32 in any order.
+int64_t LargestWhole(const Shape& s, Random* random) {
+  if (random->Chance(60)) return 9;
+  const int64_t terms = s.kernel_h * s.kernel_w * s.channels / s.group;
+  const int64_t largest = ((int64_t{1} << 23) - 1) / terms;
+  return s.x == Element::kFloat16 ? std::min<int64_t>(largest, 2048) : largest;
+}
+
 void MakeInput(Case* c, bool whole, Random* random) {
   const Shape& s = c->shape;
   const int64_t pixels = c->batch * c->height * c->width;
@@ -46,11 +55,17 @@ void MakeInput(Case* c, bool whole, Random* random) {
     for (uint32_t& w : c->x_words) w = static_cast<uint32_t>(random->Bits());  // pad bits too
     return;
   }
-  const int nan_percent = random->Chance(10) ? 1 : 0;  // NaN spreads through whole filters
+  const int special_percent = random->Chance(10) ? 1 : 0;  // they spread through whole filters
+  const int64_t largest = LargestWhole(s, random);
+  const bool wide = random->Chance(50);
   c->x_floats.resize(static_cast<size_t>(pixels * s.channels));
   for (float& v : c->x_floats) {
-    v = whole ? static_cast<float>(random->Between(-9, 9)) : random->Real();
-    if (whole && random->Chance(nan_percent)) v = std::nanf("");
+    v = whole ? static_cast<float>(random->Between(-largest, largest)) : random->Real();
+    if (!whole && wide) v = std::ldexp(v, static_cast<int>(random->Between(-12, 12)));
+    if (whole && random->Chance(special_percent)) {
+      const float infinity = std::numeric_limits<float>::infinity();
+      v = random->OneOf<float>({std::nanf(""), infinity, -infinity});
+    }
     if (s.x == Element::kFloat16) v = HalfToFloat(FloatToHalf(v));
   }
 }

@@ -67,6 +67,9 @@ struct Variant {
   // Tells whether multiply reads the images themselves, rows.base being the first of the item;
   // positions are then outputs, without gaps. Null: never.
   bool (*reads_images)(const Shape&) = nullptr;
+  // Tells whether packed weights are words [strip][tap][word][plane][kStrip], a copy of which
+  // serves all variants that do so. Null: never.
+  bool (*packs_words)(const Shape&) = nullptr;
 };
 
 // ---- sizes that every variant needs ----

@@ -1,6 +1,7 @@
 // AMX bf16: real-valued X in three exact parts, times codes that are exact as well.
 //
-// What is rounded is the sum alone, in float32 as in a float32 product. Weights stay bits in memory.
+// What is rounded is the sum alone, in float32 as in a float32 product. Weights stay bits in
+// memory.
 #include "kernels/product/x86_amx_float_multiply.h"
 
 namespace bnn::product {
@@ -8,6 +9,8 @@ namespace {
 namespace amx_float {
 
 bool Fits(const Shape& s) { return s.x != Element::kBits; }
+
+bool PacksWords(const Shape& s) { return !Joins(s); }
 
 bool NeverDirect(const Shape&) { return false; }
 
@@ -83,9 +86,10 @@ const Variant float_amx = {
     amx_float::Pack,
     amx_float::UnitBytes,
     64,
-    {16, 1000.0, 20.0, 1.8, 10.0, 6.0},
+    {16, 1000.0, 43.0, 4.4, 30.0, 10.0},
     amx_float::Multiply,
     amx_float::Joins,
+    amx_float::PacksWords,
 };
 
 }  // namespace bnn::product

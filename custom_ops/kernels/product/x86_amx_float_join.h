@@ -36,7 +36,8 @@ class Sixteen {
       const int64_t image = p / area, oy = p % area / plan_.out_w, ox = p % plan_.out_w;
       y[i] = static_cast<int32_t>(oy * s_.stride_h - s_.pad_top);
       x[i] = static_cast<int32_t>(ox * s_.stride_w - s_.pad_left);
-      at[i] = static_cast<int32_t>((image * s_.channels * plan_.height + y[i]) * plan_.width + x[i]);
+      at[i] =
+          static_cast<int32_t>((image * s_.channels * plan_.height + y[i]) * plan_.width + x[i]);
     }
     first_ = at[0];
     line_ = at[15] - at[0] == 15 * s_.stride_w && y[15] == y[0];

@@ -27,8 +27,7 @@ inline void ExpandTile(const uint32_t* words, uint8_t* tile) {
   } else if (codes == Codes::kTernary) {
 #pragma GCC unroll 16
     for (int64_t r = kTileRows - 1; r >= 0; --r, word = _mm512_slli_epi32(word, 1)) {
-      _mm512_store_si512(tile + r * kRowBytes,
-                         _mm512_and_si512(_mm512_srai_epi16(word, 15), one));
+      _mm512_store_si512(tile + r * kRowBytes, _mm512_and_si512(_mm512_srai_epi16(word, 15), one));
     }
   } else {
     __m512i negative = _mm512_loadu_si512(words + kStrip);
@@ -37,27 +36,24 @@ inline void ExpandTile(const uint32_t* words, uint8_t* tile) {
     for (int64_t r = kTileRows - 1; r >= 0; --r) {
       constexpr int kAndOr = 0xe0;  // a & (b | c)
       const __m512i some = _mm512_srai_epi16(word, 15), sign = _mm512_and_si512(negative, signs);
-      _mm512_store_si512(tile + r * kRowBytes,
-                         _mm512_ternarylogic_epi32(some, sign, one, kAndOr));
+      _mm512_store_si512(tile + r * kRowBytes, _mm512_ternarylogic_epi32(some, sign, one, kAndOr));
       word = _mm512_slli_epi32(word, 1);
       negative = _mm512_slli_epi32(negative, 1);
     }
   }
 }
 
-// Expands the tiles of one or two panels, [step][panel][half], some of them a call.
+// Expands the two tiles of each step of a panel, some of them a call.
 template <Codes codes>
 class Expander {
  public:
-  // words[q] are those of panel q for the first step; steps are `step_words` apart.
-  void Start(const uint32_t* const* words, int64_t panels, int64_t step_words, int64_t steps,
-             uint8_t* tiles, int64_t calls) {
-    for (int64_t q = 0; q < panels; ++q) words_[q] = words[q];
-    halves_ = 2 * panels;
-    half_ = 0;
+  // Steps are `step_words` apart.
+  void Start(const uint32_t* words, int64_t step_words, int64_t steps, uint8_t* panel,
+             int64_t calls) {
+    words_ = words;
     step_words_ = step_words;
-    tile_ = tiles;
-    left_ = steps * halves_;
+    tile_ = panel;
+    left_ = 2 * steps;
     quota_ = (left_ + calls - 1) / calls;
   }
 
@@ -66,19 +62,16 @@ class Expander {
 
  private:
   void Tiles(int64_t count) {
-    left_ -= count;
-    for (; count > 0; --count, tile_ += kTileBytes) {
-      const uint32_t*& words = words_[half_ / 2];
-      ExpandTile<codes>(words + half_ % 2 * kHalf, tile_);
-      if (half_ % 2 == 1) words += step_words_;
-      if (++half_ == halves_) half_ = 0;
+    for (; count > 0; --count, --left_, tile_ += kTileBytes) {
+      const bool second = left_ % 2 == 1;
+      ExpandTile<codes>(words_ + (second ? kHalf : 0), tile_);
+      if (second) words_ += step_words_;
     }
   }
 
-  const uint32_t* words_[2] = {};
-  int64_t halves_ = 0, half_ = 0;  // of a step
-  int64_t step_words_ = 0, left_ = 0, quota_ = 0;
+  const uint32_t* words_ = nullptr;
   uint8_t* tile_ = nullptr;
+  int64_t step_words_ = 0, left_ = 0, quota_ = 0;
 };
 
 }  // namespace amx_float

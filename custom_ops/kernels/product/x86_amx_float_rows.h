@@ -30,16 +30,27 @@ inline __m512 LoadStrided(const uint16_t* x, int64_t step, int64_t count) {
   return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(values)));
 }
 
-// Parts of `count` <= 32 channels of all pixels, channels that are neighbours in memory.
+constexpr int64_t kNearBlocks = 8;  // read together, so that memory is read in order
+
+// Parts of all channels of a group that are neighbours in memory.
 template <typename T>
-void SplitPixels(const Splitter& splitter, const T* x, const Pixels& pixels, int64_t count,
-                 uint8_t* row, int64_t part_bytes) {
-  for (int64_t i = 0; i < pixels.count; ++i, x += pixels.pixel_step, row += kRowBytes) {
-    splitter.Store(LoadStrided(x, 1, count), LoadStrided(x + 16, 1, count - 16), row, part_bytes);
+void SplitPixels(const Splitter& splitter, const T* x, const Pixels& pixels, int64_t channels,
+                 uint8_t* rows, int64_t block_bytes, int64_t part_bytes) {
+  for (int64_t near = 0; near < channels; near += kNearBlocks * kDepth) {
+    const int64_t end = std::min(channels, near + kNearBlocks * kDepth);
+    for (int64_t i = 0; i < pixels.count; ++i) {
+      const T* pixel = x + i * pixels.pixel_step;
+      for (int64_t c = near; c < end; c += kDepth) {
+        splitter.Store(LoadStrided(pixel + c, 1, channels - c),
+                       LoadStrided(pixel + c + 16, 1, channels - c - 16),
+                       rows + c / kDepth * block_bytes + i * kRowBytes, part_bytes);
+      }
+    }
   }
 }
 
-// The same where channels lie apart: sixteen pixels at a time are transposed in registers.
+// Parts of `count` <= 32 channels where channels lie apart: sixteen pixels at a time are transposed
+// in registers.
 template <typename T>
 void SplitPlanes(const Splitter& splitter, const T* x, const Pixels& pixels, int64_t count,
                  uint8_t* row, int64_t part_bytes) {
@@ -61,25 +72,23 @@ void SplitPlanes(const Splitter& splitter, const T* x, const Pixels& pixels, int
 template <typename T>
 void ExpandRows(const Shape& s, Rows rows, int64_t first, const Pixels& pixels) {
   const Splitter splitter(s);
-  const int64_t part_bytes = rows.count * kRowBytes;
+  const int64_t part_bytes = rows.count * kRowBytes, block_bytes = Parts(s) * part_bytes;
+  const int64_t length = GroupChannels(s);
   uint8_t* row = rows.base + first * kRowBytes;
-  for (int64_t g = 0; g < s.group; ++g) {
-    for (int64_t c = 0; c < GroupChannels(s); c += kDepth, row += Parts(s) * part_bytes) {
-      const T* x =
-          static_cast<const T*>(pixels.x) + (g * GroupChannels(s) + c) * pixels.channel_step;
-      const int64_t count = std::min(kDepth, GroupChannels(s) - c);
-      if (pixels.channel_step == 1) {
-        SplitPixels(splitter, x, pixels, count, row, part_bytes);
-      } else {
-        SplitPlanes(splitter, x, pixels, count, row, part_bytes);
-      }
+  for (int64_t g = 0; g < s.group; ++g, row += GroupWords(s) * block_bytes) {
+    const T* x = static_cast<const T*>(pixels.x) + g * length * pixels.channel_step;
+    if (pixels.channel_step == 1) {
+      SplitPixels(splitter, x, pixels, length, row, block_bytes, part_bytes);
+      continue;
+    }
+    for (int64_t c = 0; c < length; c += kDepth) {
+      SplitPlanes(splitter, x + c * pixels.channel_step, pixels, std::min(kDepth, length - c),
+                  row + c / kDepth * block_bytes, part_bytes);
     }
   }
 }
 
-inline int64_t RowBytes(const Shape& s) {
-  return s.group * GroupWords(s) * Parts(s) * kRowBytes;
-}
+inline int64_t RowBytes(const Shape& s) { return s.group * GroupWords(s) * Parts(s) * kRowBytes; }
 
 inline void Expand(const Shape& s, Rows rows, int64_t first, const Pixels& pixels) {
   return s.x == Element::kFloat16 ? ExpandRows<uint16_t>(s, rows, first, pixels)

@@ -39,6 +39,8 @@ const Variant float_avx512bw = {
     16,
     {1, 990.0, 0.0, 18.8, 4.0, 2.5},
     Multiply,
+    nullptr,
+    table::Pays,
 };
 
 }  // namespace bnn::product

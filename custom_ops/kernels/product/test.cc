@@ -396,6 +396,7 @@ BNN_TEST("a cap on the instruction set names the variant that is chosen") {
     Shape s;
     Check(Product::Select(s, isa).name() == "bits_" + rung, "bits capped to " + rung);
     s.x = Element::kFloat32;
+    s.channels = s.out_channels = 256;
     const std::string floats = rung == "scalar" || rung == "avx2" || rung == "amx" ? rung
                                : cpu::Has(cpu::kNeon, isa)                         ? "neon"
                                                                                    : "avx512bw";

@@ -57,7 +57,7 @@ void MakeInput(Case* c, bool whole, Random* random) {
   }
   const int special_percent = random->Chance(10) ? 1 : 0;  // they spread through whole filters
   const int64_t largest = LargestWhole(s, random);
-  const bool wide = random->Chance(50);
+  const bool wide = s.x == Element::kFloat32 && random->Chance(50);
   c->x_floats.resize(static_cast<size_t>(pixels * s.channels));
   for (float& v : c->x_floats) {
     v = whole ? static_cast<float>(random->Between(-largest, largest)) : random->Real();

@@ -202,7 +202,7 @@ def test_latents_stay_within_their_clip(finished):
 
 
 def test_scales_stay_positive_where_latents_are_not_clipped(tiny, tmp_path):
-    options = ("model.network=ttq-lenet", "model.options={}", "train.optimizer=sgd")
+    options = ("model.network=ttq-lenet", "model.options={padding=2}", "train.optimizer=sgd")
     train(
         tiny(*options, "train.lr=0.5", "train.epochs=1", "train.clip_latents=false"),
         None,

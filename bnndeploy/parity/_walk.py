@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnxruntime as ort
-from onnx import NodeProto, helper
+from onnx import NodeProto, helper, numpy_helper
 
 from bnndeploy.errors import ModelFileError, OperatorError
 from bnndeploy.ops.oracle import run_op
@@ -63,11 +63,15 @@ def _run(model: Model, node: NodeProto, inputs: list[Array]) -> tuple[Array, ...
 def _run_standard(model: Model, node: NodeProto, inputs: list[Array]) -> tuple[Array, ...]:
     """Runs one standard node by itself, so that no fusion changes its arithmetic."""
     named = dict(zip(filter(None, node.input), inputs, strict=True))
+    # onnxruntime takes no INT2 array as a feed, so such weights are constants of the model.
+    small = {name: array for name, array in named.items() if array.dtype.kind == "V"}
+    feeds = {name: array for name, array in named.items() if name not in small}
     graph = helper.make_graph(
         [node],
         "node",
-        [describe(name, array) for name, array in named.items()],
+        [describe(name, array) for name, array in feeds.items()],
         [helper.make_empty_tensor_value_info(name) for name in node.output if name],
+        [numpy_helper.from_array(array, name) for name, array in small.items()],
     )
     proto = helper.make_model(
         graph, ir_version=model.proto.ir_version, opset_imports=model.proto.opset_import
@@ -76,7 +80,7 @@ def _run_standard(model: Model, node: NodeProto, inputs: list[Array]) -> tuple[A
     options.log_severity_level = 3
     try:
         session = ort.InferenceSession(proto.SerializeToString(), options, ["CPUExecutionProvider"])
-        results = iter(session.run(None, named))
+        results = iter(session.run(None, feeds))
     except Exception as error:  # onnxruntime raises its own class per status code
         raise OperatorError(str(error).strip().splitlines()[0]) from error
     return tuple(next(results) if name else _UNWANTED for name in node.output)

@@ -14,6 +14,7 @@ from torch import nn
 from bnndeploy.errors import ExportError
 from bnndeploy.export import import_model, int2
 from bnndeploy.layers import QuantConv2d, QuantLinear
+from bnndeploy.parity import verify
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +75,12 @@ def test_two_bit_weights_come_back_packed(report, network, x):
     assert again.nodes_after == packed.nodes_after
     outputs = [run_oracle(r.model, x.numpy())["output"] for r in (again, packed)]
     np.testing.assert_allclose(*outputs, rtol=1e-5)
+
+
+def test_parity_runs_on_the_file(report, tmp_path):
+    onnx.save(report.model, tmp_path / "int2.onnx")
+
+    assert verify(tmp_path / "int2.onnx").passed
 
 
 def test_another_form_is_refused(network, x):

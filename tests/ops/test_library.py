@@ -30,8 +30,8 @@ NODES = {
     "product_bits": ("XnorGemm", [WORD, WORD, *EPILOGUE], {"k": 1, "acc_min": 0.0}),
     "product_float": (
         "XnorGemm",
-        [np.ones((1, 1), np.float32), WORD, *EPILOGUE],
-        {"k": 1, "acc_min": 0.0},
+        [np.ones((1, 256), np.float32), np.zeros((256, 8), np.uint32), *EPILOGUE],
+        {"k": 256, "acc_min": 0.0},  # the tiles pay only where there is something to compute
     ),
 }
 

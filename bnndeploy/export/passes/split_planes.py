@@ -18,7 +18,7 @@ from bnndeploy.export.graph import (
     shared_constant,
     static_dim,
 )
-from bnndeploy.export.linear import Linear, read_linear
+from bnndeploy.export.linear import Linear, module_path, read_linear
 from bnndeploy.export.passes.lower_levels import pad_signs
 from bnndeploy.export.passes.pack_products import skip_pad
 from bnndeploy.export.passes.pack_signs import packed_dims
@@ -124,7 +124,7 @@ def _planes(graph: ir.Graph, node: ir.Node, steps: _Steps) -> list[ir.Value]:
     )
     one = shared_constant(graph, np.ones(1, np.float32), "neutral.one")
     limit = shared_constant(graph, np.array([0.5], np.float32), "plane.limit")
-    stem = f"{node.name}.planes"
+    stem = f"{module_path(node)}.plane"  # short: deep networks have hundreds of these names
     rest, channels = steps.levels, static_dim(steps.levels, 1)
 
     def float_op(op_type: str, *inputs: ir.Value) -> ir.Value:
@@ -144,7 +144,7 @@ def _planes(graph: ir.Graph, node: ir.Node, steps: _Steps) -> list[ir.Value]:
         ).outputs[0]  # fmt: skip
         signs = insert(
             graph, node, "UnpackBits", [bits], {"channels": channels}, domain=DOMAIN,
-            name=f"{stem}.{index}.floats", like=steps.levels,
+            name=f"{stem}{index}.floats", like=steps.levels,
         )  # fmt: skip
         planes.append(signs.outputs[0])
     return planes

@@ -74,8 +74,7 @@ void LayOut(const Shape& s, Plan* plan) {
   } else {
     LayOutLines(s, plan);
   }
-  const Variant& variant = *plan->variant;
-  if (variant.reads_images != nullptr && variant.reads_images(s)) return LayOutOutputs(plan);
+  if (ReadsImages(s, *plan->variant)) return LayOutOutputs(plan);
   plan->direct = CanBeDirect(s, *plan);
   if (plan->direct) LayOutDirect(s, plan);
   const int64_t copy = plan->lines * plan->pitch;
@@ -107,7 +106,9 @@ void Divide(const Shape& s, int threads, Plan* plan) {
     return;
   }
   const int64_t per_item = CeilDiv(most, plan->items);
-  plan->strip_parts = StripsOwnWords(s) ? std::min(Strips(s), per_item) : 1;
+  // Who reads images gathers them for its strips: every further part of strips gathers again.
+  const bool may_cut_strips = StripsOwnWords(s) && !ReadsImages(s, *plan->variant);
+  plan->strip_parts = may_cut_strips ? std::min(Strips(s), per_item) : 1;
   plan->position_parts = std::min(CeilDiv(plan->positions, plan->variant->position_grain),
                                   CeilDiv(per_item, plan->strip_parts));
   const int64_t multiply = plan->items * plan->strip_parts * plan->position_parts;

@@ -86,6 +86,11 @@ static inline int64_t GroupStrips(const Shape& s) {
 }
 static inline int64_t Strips(const Shape& s) { return GroupStrips(s) * s.group; }
 
+// Tells whether a variant gathers for itself.
+static inline bool ReadsImages(const Shape& s, const Variant& variant) {
+  return variant.reads_images != nullptr && variant.reads_images(s);
+}
+
 // Tells whether every strip begins at a word of Ybits, so that strips share no word.
 static inline bool StripsOwnWords(const Shape& s) {
   return s.group == 1 || GroupOutputs(s) % bits::kWordBits == 0;

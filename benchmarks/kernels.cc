@@ -16,6 +16,7 @@
 namespace bnn::product {
 namespace {
 
+constexpr int kRounds = 4;               // in which a limit and a kernel take turns
 constexpr double kMostScalarMacs = 2e9;  // the portable loops are not for larger problems
 
 std::vector<Problem> Problems() {
@@ -79,8 +80,13 @@ void RunAll(double seconds, const char* part) {
       if (!cpu::Has(v.needed, cpu::Supported()) || !v.variant->fits(p.shape)) continue;
       if (name.find(part) == std::string::npos) continue;
       if (p.Macs() > kMostScalarMacs && v.needed == cpu::kScalar) continue;
-      const double limit = MacsPerSecond(v.needed, p.shape.x == Element::kBits);
-      const Time t = Run(p, Product::Only(p.shape, *v.variant), seconds);
+      double limit = 0.0;
+      Time t = {1e9, 1e9};
+      for (int round = 0; round < kRounds; ++round) {
+        limit = std::max(limit, MacsPerSecond(v.needed, p.shape.x == Element::kBits));
+        const Time now = Run(p, Product::Only(p.shape, *v.variant), seconds / kRounds);
+        t = {std::min(t.median, now.median), std::min(t.best, now.best)};
+      }
       std::printf("%-56s %9.4f ms (median %9.4f) %7.0f GMAC/s  %5.1f %% of %5.0f\n", name.c_str(),
                   t.best * 1e3, t.median * 1e3, p.Macs() / t.best * 1e-9,
                   100.0 * p.Macs() / t.best / limit, limit * 1e-9);

@@ -2,18 +2,24 @@
 // of the two lane formats share. `I` holds the instructions (x86_avx2_bits.cc is an example):
 //
 //   Format, Vector (of the epilogue), Word (a vector of 64-bit lanes)
+//   Count         what counts the bits of kLanes channels; Zero() is none
 //   kLanes        lanes of a Word
 //   kWords        Words of one pass; kLanes * kWords channels of a strip are counted at a time
 //   kPositions    positions that share a loaded weight; with kWords it fills the registers
-//   kMostCounts   how many Count results a Word can sum up before Drain
-//   Zero(), Broadcast(x), Xor(x, code), AndNot(x, code), XorAnd(x, code, mask)
-//   Count(sum, bits)   sum plus the number of bits, in a form that Drain undoes
-//   Drain(sum, counts) stores the sums as int32 counts[kLanes]
+//   kMostWords    lane words that a Count can hold before Total
+//   One<codes>(x, code)                       the Count of one lane word of X
+//   AddTwo<codes>(count, x, code, x2, code2)  adds two
+//   Total(count)                          the counts as a Word
+//   Plus(a, b), StoreWord(p, word), LoadWord(p)
+//   AtMost(word, most)                    bit i tells whether lane i is at most most[i]
+//   StoreSums(word, totals, sums)         sums = totals - 2*counts as int32
 #ifndef BNN_KERNELS_PRODUCT_LANES_MULTIPLY_H_
 #define BNN_KERNELS_PRODUCT_LANES_MULTIPLY_H_
 
 #include "kernels/product/vector_finish.h"
-#include "kernels/product/words.h"
+#include "kernels/product/words_border.h"
+
+#define BNN_INLINE __attribute__((always_inline)) inline
 
 namespace bnn::product {
 namespace {
@@ -26,151 +32,250 @@ class LaneMultiplier {
         s_(*b.shape),
         lanes_(words::GroupLanes<Format>(s_)),
         row_bytes_(s_.group * lanes_ * 8),
-        interior_(words::FindInterior(s_, *b.plan)) {}
+        taps_(Taps(s_)),
+        borders_(b) {
+    for (int64_t tap = 0; tap < taps_ && tap < kKnownTaps; ++tap) offsets_[tap] = FindOffset(tap);
+  }
 
   void Run() {
     for (int64_t index = b_.strip_begin; index < b_.strip_end; ++index) {
       strip_ = StripAt(s_, index);
       const uint8_t* packed =
           b_.packed + static_cast<size_t>(index) * words::StripBytes<Format>(s_);
-      header_ = reinterpret_cast<const int32_t*>(packed);
       codes_ = reinterpret_cast<const uint64_t*>(packed + words::HeaderBytes(s_));
       const StripEpilogue epilogue = LoadStripEpilogue<typename I::Vector>(b_, strip_);
       finisher_.Bind(b_, strip_, 0, &epilogue);
-      RunStrip();
+      const bool compares = finisher_.ComparesWords();
+      borders_.Bind(reinterpret_cast<const int32_t*>(packed),
+                    compares ? epilogue.whole_threshold : nullptr);
+      if (compares) {
+        RunStrip([this](int64_t p, int64_t line, int64_t column, int64_t run) {
+          CompareRun(p, line, column, run);
+        });
+      } else {
+        RunStrip([this](int64_t p, int64_t line, int64_t column, int64_t run) {
+          FinishRun(p, line, column, run);
+        });
+      }
     }
   }
 
  private:
   using Format = typename I::Format;
   using Word = typename I::Word;
+  using Count = typename I::Count;
+  using Set = typename words::BorderTotals<codes == Codes::kTernary ? 2 : 1>::Set;
   static constexpr int kPlanes = codes == Codes::kBinary ? 1 : 2;
   static constexpr int kSums = codes == Codes::kTernary ? 2 : 1;
   static constexpr int64_t kPass = I::kLanes * I::kWords;
-  static constexpr int64_t kChunk = 16;  // positions whose sums wait for the epilogue
+  static constexpr int64_t kStep = kPlanes * kStrip;  // of codes, a lane word
+  static constexpr int64_t kChunk = 16;               // positions whose sums wait for the epilogue
+  static constexpr int64_t kKnownTaps = 64;
+  static_assert(I::kPositions <= words::BorderTotals<kSums>::kTogether);
+  static constexpr bool kDrains = I::kMostWords < bits::WordCount(int64_t{1} << 24);
 
-  // Positions that are outputs, a piece of a line at a time.
-  void RunStrip() {
-    for (int64_t p = b_.position_begin; p < b_.position_end;) {
-      const int64_t line = p / b_.plan->pitch, column = p % b_.plan->pitch;
+  // Calls run(position, line, column, count) for all outputs, at most kChunk of a line at a time.
+  template <typename F>
+  void RunStrip(const F& run_piece) {
+    const int64_t pitch = b_.plan->pitch;
+    int64_t p = b_.position_begin, line = p / pitch, column = p % pitch;
+    while (p < b_.position_end) {
       int64_t run = b_.plan->valid - column;
       if (run <= 0) {
-        p += b_.plan->pitch - column;
+        p += pitch - column;
+        column = 0;
+        ++line;
         continue;
       }
       if (run > b_.position_end - p) run = b_.position_end - p;
       if (run > kChunk) run = kChunk;
-      for (int64_t i = 0; i < run;) {
-        int32_t* sums = sums_ + i * kSums * kStrip;
-        const int64_t left = run - i;
-        if (left >= I::kPositions) {
-          Count<I::kPositions>(p + i, sums);
-          i += I::kPositions;
-        } else if (left >= 2) {
-          Count<2>(p + i, sums);
-          i += 2;
-        } else {
-          Count<1>(p + i, sums);
-          i += 1;
-        }
-      }
-      for (int64_t i = 0; i < run; ++i) Sum(line, column + i, sums_ + i * kSums * kStrip);
-      finisher_.Start(sums_, kSums * kStrip, kStrip, p, run);
-      finisher_.Finish();
+      run_piece(p, line, column, run);
       p += run;
+      column += run;
     }
   }
 
-  // Counts of kCount positions, [position][sum][channel].
-  template <int kCount>
-  void Count(int64_t position, int32_t* counts) {
+  // Bits straight from the counts.
+  void CompareRun(int64_t position, int64_t line, int64_t column, int64_t run) {
+    const int64_t words = bits::WordCount(s_.out_channels);
+    uint32_t* out = b_.call->ybits + OutputAt(b_, position).words + strip_.first / kStrip;
+    const uint32_t mask = bits::LowMask(strip_.count);
+    for (int64_t i = 0; i < run;) {
+      const Set* sets[I::kPositions];
+      uint32_t found[I::kPositions] = {};
+      const int count = Group(run - i);
+      for (int p = 0; p < count; ++p) sets[p] = &borders_.At(line, column + i + p);
+      CountGroup(count, position + i, [&](int p, int, int64_t lane, Word word) {
+        found[p] |= I::AtMost(word, sets[p]->most + lane) << lane;
+      });
+      for (int p = 0; p < count; ++p, out += words) *out = found[p] & mask;
+      i += count;
+    }
+  }
+
+  void FinishRun(int64_t position, int64_t line, int64_t column, int64_t run) {
+    for (int64_t i = 0; i < run;) {
+      const Set* sets[I::kPositions];
+      const int count = Group(run - i);
+      for (int p = 0; p < count; ++p) sets[p] = &borders_.At(line, column + i + p);
+      CountGroup(count, position + i, [&](int p, int sum, int64_t lane, Word word) {
+        const int64_t at = sum * kStrip + lane;
+        I::StoreSums(word, sets[p]->totals + at, sums_ + (i + p) * kSums * kStrip + at);
+      });
+      i += count;
+    }
+    finisher_.Start(sums_, kSums * kStrip, kStrip, position, run);
+    finisher_.Finish();
+  }
+
+  static int Group(int64_t left) {
+    return left >= I::kPositions ? I::kPositions : left >= 2 && I::kPositions > 2 ? 2 : 1;
+  }
+
+  template <typename Use>
+  BNN_INLINE void CountGroup(int count, int64_t position, const Use& use) {
+    if (count == I::kPositions) return CountPositions<I::kPositions>(position, use);
+    if (count == 2) return CountPositions<2>(position, use);
+    CountPositions<1>(position, use);
+  }
+
+  // Calls use(position, sum, first lane, counts) for all Words of kCount positions.
+  template <int kCount, typename Use>
+  BNN_INLINE void CountPositions(int64_t position, const Use& use) {
+    const uint8_t* x = b_.rows.base + position * row_bytes_ + strip_.group * lanes_ * 8;
     for (int sum = 0; sum < kSums; ++sum) {
       for (int64_t pass = 0; pass < kStrip; pass += kPass) {
-        CountPass<kCount>(position, codes_ + sum * kStrip + pass, counts + sum * kStrip + pass);
+        CountPass<kCount>(x, codes_ + sum * kStrip + pass,
+                          [&](int p, int64_t lane, Word word) { use(p, sum, pass + lane, word); });
       }
     }
   }
 
-  template <int kCount>
-  void CountPass(int64_t position, const uint64_t* code, int32_t* counts) {
-    Word sums[kCount][I::kWords];
-    Clear<kCount>(sums);
-    int64_t room = I::kMostCounts;
-    bool drained = false;
-    for (int64_t ky = 0; ky < s_.kernel_h; ++ky) {
-      for (int64_t kx = 0; kx < s_.kernel_w; ++kx) {
-        const int64_t row = position + TapRow(*b_.plan, ky, kx);
-        const uint8_t* x = b_.rows.base + row * row_bytes_ + strip_.group * lanes_ * 8;
-        for (int64_t i = 0; i < lanes_;) {
-          const int64_t stop = lanes_ - i < room ? lanes_ : i + room;
-          room -= stop - i;
-          for (; i < stop; ++i, x += 8, code += kPlanes * kStrip) CountWord<kCount>(x, code, sums);
-          if (room > 0) continue;
-          DrainAll<kCount>(sums, drained, counts);
-          Clear<kCount>(sums);
-          room = I::kMostCounts;
-          drained = true;
-        }
+  template <int kCount, typename Use>
+  BNN_INLINE void CountPass(const uint8_t* x, const uint64_t* code, const Use& use) {
+    Count counts[kCount][I::kWords];
+    room_ = I::kMostWords;
+    drained_ = false;
+    // A tap without a partner goes first, and its word without a partner before all others.
+    int64_t tap = taps_ % 2;
+    if (tap != 0) {
+      const int64_t odd = lanes_ % 2;
+      const uint8_t* alone = x + Offset(0) + 8 * odd;
+      odd != 0 ? Begin<kCount>(alone - 8, code, counts) : Clear<kCount>(counts);
+      CountPairs<kCount>({alone, alone + 8, 16, code + odd * kStep, kStep, 2 * kStep}, lanes_ / 2,
+                         counts);
+      code += lanes_ * kStep;
+    } else {
+      Clear<kCount>(counts);
+    }
+    for (; tap < taps_; tap += 2, code += 2 * lanes_ * kStep) {
+      CountPairs<kCount>({x + Offset(tap), x + Offset(tap + 1), 8, code, lanes_ * kStep, kStep},
+                         lanes_, counts);
+    }
+    for (int p = 0; p < kCount; ++p) {
+#pragma GCC unroll 8
+      for (int w = 0; w < I::kWords; ++w) {
+        Word total = I::Total(counts[p][w]);
+        if (kDrains && drained_) total = I::Plus(total, I::LoadWord(DrainedAt(p, w)));
+        use(p, w * I::kLanes, total);
       }
     }
-    DrainAll<kCount>(sums, drained, counts);
+  }
+
+  // Two lane words of X and their codes; the steps lead to the next two.
+  struct Pairs {
+    const uint8_t *first, *second;
+    int64_t x_step;
+    const uint64_t* code;
+    int64_t second_code, code_step;
+  };
+
+  template <int kCount>
+  BNN_INLINE void CountPairs(Pairs at, int64_t pairs, Count (*counts)[I::kWords]) {
+    for (; pairs > 0; --pairs) {
+      CountPair<kCount>(at, counts);
+      at.first += at.x_step;
+      at.second += at.x_step;
+      at.code += at.code_step;
+      if (!kDrains) continue;
+      room_ -= 2;
+      if (room_ < 2) Drain<kCount>(counts);
+    }
   }
 
   template <int kCount>
-  void CountWord(const uint8_t* x, const uint64_t* code, Word (*sums)[I::kWords]) const {
+  BNN_INLINE void CountPair(const Pairs& at, Count (*counts)[I::kWords]) const {
+#pragma GCC unroll 8
+    for (int p = 0; p < kCount; ++p) {
+      const Word x = I::Broadcast(at.first + p * row_bytes_);
+      const Word y = I::Broadcast(at.second + p * row_bytes_);
+#pragma GCC unroll 8
+      for (int w = 0; w < I::kWords; ++w) {
+        const uint64_t* code = at.code + w * I::kLanes;
+        I::template AddTwo<codes>(counts[p][w], x, code, y, code + at.second_code);
+      }
+    }
+  }
+
+  // The counts of one lane word.
+  template <int kCount>
+  BNN_INLINE void Begin(const uint8_t* x, const uint64_t* code, Count (*counts)[I::kWords]) {
 #pragma GCC unroll 8
     for (int p = 0; p < kCount; ++p) {
       const Word value = I::Broadcast(x + p * row_bytes_);
 #pragma GCC unroll 8
       for (int w = 0; w < I::kWords; ++w) {
-        const uint64_t* at = code + w * I::kLanes;
-        Word bits;
-        if (codes == Codes::kBinary) bits = I::Xor(value, at);
-        if (codes == Codes::kTernary) bits = I::AndNot(value, at);
-        if (codes == Codes::kTernaryEqual) bits = I::XorAnd(value, at, at + kStrip);
-        sums[p][w] = I::Count(sums[p][w], bits);
+        counts[p][w] = I::template One<codes>(value, code + w * I::kLanes);
       }
     }
+    --room_;
   }
 
   template <int kCount>
-  static void Clear(Word (*sums)[I::kWords]) {
+  BNN_INLINE static void Clear(Count (*counts)[I::kWords]) {
+#pragma GCC unroll 8
     for (int p = 0; p < kCount; ++p) {
-      for (int w = 0; w < I::kWords; ++w) sums[p][w] = I::Zero();
+#pragma GCC unroll 8
+      for (int w = 0; w < I::kWords; ++w) counts[p][w] = I::Zero();
     }
   }
 
-  // Stores the counts, or adds them to those that were drained before.
+  // Moves the counts to memory, so that there is room again.
   template <int kCount>
-  static void DrainAll(const Word (*sums)[I::kWords], bool add, int32_t* counts) {
+  BNN_INLINE void Drain(Count (*counts)[I::kWords]) {
     for (int p = 0; p < kCount; ++p) {
+#pragma GCC unroll 8
       for (int w = 0; w < I::kWords; ++w) {
-        int32_t* at = counts + p * kSums * kStrip + w * I::kLanes;
-        if (!add) {
-          I::Drain(sums[p][w], at);
-          continue;
-        }
-        int32_t more[I::kLanes];
-        I::Drain(sums[p][w], more);
-        for (int i = 0; i < I::kLanes; ++i) at[i] += more[i];
+        Word total = I::Total(counts[p][w]);
+        if (drained_) total = I::Plus(total, I::LoadWord(DrainedAt(p, w)));
+        I::StoreWord(DrainedAt(p, w), total);
       }
     }
+    Clear<kCount>(counts);
+    room_ = I::kMostWords;
+    drained_ = true;
   }
 
-  // Counts become sums of x*code.
-  void Sum(int64_t line, int64_t column, int32_t* counts) const {
-    for (int64_t i = 0; i < kSums * kStrip; ++i) counts[i] = header_[i] - 2 * counts[i];
-    if (!interior_.Holds(line, column)) words::AddOutsideTaps(b_, header_, line, column, counts);
+  uint64_t* DrainedAt(int p, int w) { return drained_counts_ + (p * I::kWords + w) * I::kLanes; }
+
+  int64_t Offset(int64_t tap) const { return tap < kKnownTaps ? offsets_[tap] : FindOffset(tap); }
+
+  // Bytes from the row of a position to the row that a tap reads.
+  int64_t FindOffset(int64_t tap) const {
+    return TapRow(*b_.plan, tap / s_.kernel_w, tap % s_.kernel_w) * row_bytes_;
   }
 
   const Block& b_;
   const Shape& s_;
-  const int64_t lanes_, row_bytes_;
-  const words::Interior interior_;
+  const int64_t lanes_, row_bytes_, taps_;
+  int64_t offsets_[kKnownTaps];
+  words::BorderTotals<kSums> borders_;
   Strip strip_ = {};
-  const int32_t* header_ = nullptr;
   const uint64_t* codes_ = nullptr;
   Finisher<typename I::Vector, static_cast<int>(kStrip)> finisher_;
+  int64_t room_ = 0;      // lane words that the counts have room for
+  bool drained_ = false;  // whether drained_counts_ hold earlier counts
+  alignas(64) uint64_t drained_counts_[I::kPositions * kPass];
   alignas(64) int32_t sums_[kChunk * kSums * kStrip];
 };
 
@@ -188,5 +293,7 @@ void MultiplyLanes(const Block& b) {
 
 }  // namespace
 }  // namespace bnn::product
+
+#undef BNN_INLINE
 
 #endif  // BNN_KERNELS_PRODUCT_LANES_MULTIPLY_H_

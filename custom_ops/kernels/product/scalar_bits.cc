@@ -1,7 +1,8 @@
 // Portable: 64 channels a popcount, four positions at a time.
 #include <algorithm>
+#include <cmath>
 
-#include "kernels/product/words.h"
+#include "kernels/product/words_border.h"
 
 namespace bnn::product {
 namespace {
@@ -22,114 +23,170 @@ uint64_t Differing(uint64_t x, const uint64_t* lane) {
   return ~x & lane[0];
 }
 
-constexpr int64_t kTapsAtOnce = 64;
+constexpr int64_t kStepsAtOnce = 128;
+constexpr int kPositionsAtOnce = 4;
 
-// Where the rows of some taps lie, in bytes from those of the first position.
-struct TapRows {
+// Lane words of X, one a step: where they lie, in bytes from the row of the first position.
+struct Steps {
   const uint8_t* base;
   int64_t row_bytes;
-  int64_t lanes;  // 64-bit words of a row and group
-  int64_t taps;
-  int64_t offsets[kTapsAtOnce];
+  int64_t count;
+  int64_t offsets[kStepsAtOnce];
 };
 
-// raw[position][sum][lane] += popcounts of some taps.
+// count[position] += popcounts of some steps for the channel that `code` begins with.
 template <Codes codes, int kPositions>
-void CountTaps(const TapRows& rows, const uint64_t* packed, int32_t* raw) {
-  constexpr int kPlanes = codes == Codes::kBinary ? 1 : 2;
-  constexpr int kSums = codes == Codes::kTernary ? 2 : 1;
-  for (int sum = 0; sum < kSums; ++sum) {
-    for (int64_t lane = 0; lane < kStrip; ++lane) {
-      int64_t count[kPositions] = {};
-      const uint64_t* code = packed + sum * kStrip + lane;
-      for (int64_t tap = 0; tap < rows.taps; ++tap) {
-        const uint8_t* x = rows.base + rows.offsets[tap];
-        for (int64_t i = 0; i < rows.lanes; ++i, x += 8, code += kPlanes * kStrip) {
-          for (int p = 0; p < kPositions; ++p) {
-            count[p] +=
-                __builtin_popcountll(Differing<codes>(LoadLane(x + p * rows.row_bytes), code));
-          }
-        }
-      }
-      for (int p = 0; p < kPositions; ++p) {
-        raw[(p * kSums + sum) * kStrip + lane] += static_cast<int32_t>(count[p]);
-      }
+void CountSteps(const Steps& steps, const uint64_t* code, int64_t* count) {
+  constexpr int64_t kStep = (codes == Codes::kBinary ? 1 : 2) * kStrip;
+  const uint8_t* base[kPositions];
+  for (int p = 0; p < kPositions; ++p) base[p] = steps.base + p * steps.row_bytes;
+  for (int64_t i = 0; i < steps.count; ++i, code += kStep) {
+    const int64_t offset = steps.offsets[i];
+#pragma GCC unroll 8
+    for (int p = 0; p < kPositions; ++p) {
+      count[p] += __builtin_popcountll(Differing<codes>(LoadLane(base[p] + offset), code));
     }
-  }
-}
-
-// The first epilogue step, from sums[sums][kStrip].
-void FirstStep(const Block& b, const Strip& strip, const int32_t* sums, float* acc) {
-  for (int64_t i = 0; i < strip.count; ++i) {
-    const auto sum = static_cast<float>(sums[i]);
-    const float negative =
-        b.shape->codes == Codes::kTernary ? static_cast<float>(sums[kStrip + i]) : 0.0f;
-    acc[i] = b.shape->codes == Codes::kBinary
-                 ? sum
-                 : Scaled(b.call->epilogue, strip.first + i, sum, negative);
-  }
-}
-
-// Turns counts raw[sums][kStrip] into sums and finishes.
-void FinishPosition(const Block& b, const Strip& strip, const int32_t* header,
-                    const words::Interior& interior, int64_t position, int32_t* raw) {
-  if (!IsOutput(*b.plan, position)) return;
-  for (int64_t i = 0; i < words::Sums(*b.shape) * kStrip; ++i) raw[i] = header[i] - 2 * raw[i];
-  const int64_t line = position / b.plan->pitch, column = position % b.plan->pitch;
-  if (!interior.Holds(line, column)) words::AddOutsideTaps(b, header, line, column, raw);
-  float acc[kStrip];
-  FirstStep(b, strip, raw, acc);
-  Finish(b, strip, position, acc);
-}
-
-template <Codes codes, int kPositions>
-void MultiplyPositions(const Block& b, const Strip& strip, const uint8_t* packed,
-                       const words::Interior& interior, int64_t position) {
-  const Shape& s = *b.shape;
-  constexpr int kSums = codes == Codes::kTernary ? 2 : 1;
-  const int64_t lanes = words::GroupLanes<Plain>(s);
-  int32_t raw[kPositions * kSums * kStrip] = {};
-  const auto* tap_codes = reinterpret_cast<const uint64_t*>(packed + words::HeaderBytes(s));
-  TapRows rows;
-  rows.row_bytes = words::RowBytes<Plain>(s);
-  rows.lanes = lanes;
-  rows.base = b.rows.base + position * rows.row_bytes + strip.group * lanes * 8;
-  for (int64_t tap = 0; tap < Taps(s); tap += rows.taps) {
-    rows.taps = std::min(kTapsAtOnce, Taps(s) - tap);
-    for (int64_t i = 0; i < rows.taps; ++i) {
-      const int64_t ky = (tap + i) / s.kernel_w, kx = (tap + i) % s.kernel_w;
-      rows.offsets[i] = TapRow(*b.plan, ky, kx) * rows.row_bytes;
-    }
-    CountTaps<codes, kPositions>(rows, tap_codes + tap * lanes * Planes(s) * kStrip, raw);
-  }
-  const auto* header = reinterpret_cast<const int32_t*>(packed);
-  for (int p = 0; p < kPositions; ++p) {
-    FinishPosition(b, strip, header, interior, position + p, raw + p * kSums * kStrip);
   }
 }
 
 template <Codes codes>
-void MultiplyStrips(const Block& b) {
-  const words::Interior interior = words::FindInterior(*b.shape, *b.plan);
-  for (int64_t index = b.strip_begin; index < b.strip_end; ++index) {
-    const Strip strip = StripAt(*b.shape, index);
-    const uint8_t* packed =
-        b.packed + static_cast<size_t>(index) * words::StripBytes<Plain>(*b.shape);
-    int64_t p = b.position_begin;
-    for (; p + 4 <= b.position_end; p += 4)
-      MultiplyPositions<codes, 4>(b, strip, packed, interior, p);
-    for (; p < b.position_end; ++p) MultiplyPositions<codes, 1>(b, strip, packed, interior, p);
+class ScalarMultiplier {
+ public:
+  explicit ScalarMultiplier(const Block& b)
+      : b_(b),
+        s_(*b.shape),
+        lanes_(words::GroupLanes<Plain>(s_)),
+        all_steps_(Taps(s_) * lanes_),
+        borders_(b) {
+    steps_.row_bytes = words::RowBytes<Plain>(s_);
+    SetSteps(0);
   }
-}
+
+  void Run() {
+    for (int64_t index = b_.strip_begin; index < b_.strip_end; ++index) {
+      strip_ = StripAt(s_, index);
+      const uint8_t* packed = b_.packed + static_cast<size_t>(index) * words::StripBytes<Plain>(s_);
+      codes_ = reinterpret_cast<const uint64_t*>(packed + words::HeaderBytes(s_));
+      compares_ = codes == Codes::kBinary && FindThresholds();
+      borders_.Bind(reinterpret_cast<const int32_t*>(packed), compares_ ? least_ : nullptr);
+      for (int64_t p = b_.position_begin; p < b_.position_end;) {
+        const int64_t line = p / b_.plan->pitch, column = p % b_.plan->pitch;
+        const int64_t left = std::min(b_.plan->valid - column, b_.position_end - p);
+        if (left <= 0) {
+          p += b_.plan->pitch - column;
+        } else if (left >= kPositionsAtOnce) {
+          Positions<kPositionsAtOnce>(p, line, column);
+          p += kPositionsAtOnce;
+        } else {
+          Positions<1>(p, line, column);
+          p += 1;
+        }
+      }
+    }
+  }
+
+ private:
+  using Set = typename words::BorderTotals<codes == Codes::kTernary ? 2 : 1>::Set;
+  static constexpr int kPlanes = codes == Codes::kBinary ? 1 : 2;
+  static constexpr int kSums = codes == Codes::kTernary ? 2 : 1;
+
+  // Tells whether bits are nothing but sums >= whole numbers, and finds these.
+  bool FindThresholds() {
+    const Epilogue& e = b_.call->epilogue;
+    if (b_.call->y != nullptr || s_.y != Element::kFloat32 || !StripsOwnWords(s_)) return false;
+    if (!(e.acc_min == -INFINITY) || e.residual_stride != 0) return false;
+    if (!(*static_cast<const float*>(e.residual) == 0.0f)) return false;
+    for (int64_t i = 0; i < strip_.count; ++i) {
+      const int64_t c = strip_.first + i;
+      const auto at = [c](const Vector& v) { return v.data[c * v.stride]; };
+      if (!(at(e.scale) == 1.0f && at(e.bias) == 0.0f && at(e.slope) == 1.0f)) return false;
+      if (!(at(e.shift) == 0.0f)) return false;
+      constexpr float kBeyond = 0x1p25f;  // no sum is as large; NaN is never reached
+      const float t = at(e.threshold);
+      least_[i] = static_cast<int32_t>(t <= kBeyond ? std::ceil(std::max(t, -kBeyond)) : kBeyond);
+    }
+    for (int64_t i = strip_.count; i < kStrip; ++i) least_[i] = 0;
+    return true;
+  }
+
+  template <int kPositions>
+  void Positions(int64_t position, int64_t line, int64_t column) {
+    steps_.base = b_.rows.base + position * steps_.row_bytes + strip_.group * lanes_ * 8;
+    int32_t counts[kSums * kStrip][kPositions] = {};
+    for (int64_t first = 0; first < all_steps_; first += kStepsAtOnce) {
+      if (all_steps_ > kStepsAtOnce) SetSteps(first);
+      for (int64_t i = 0; i < kSums * kStrip; ++i) {
+        int64_t count[kPositions] = {};
+        CountSteps<codes, kPositions>(steps_, codes_ + i + first * kPlanes * kStrip, count);
+        for (int p = 0; p < kPositions; ++p) counts[i][p] += static_cast<int32_t>(count[p]);
+      }
+    }
+    const Set* sets[kPositions];
+    for (int p = 0; p < kPositions; ++p) sets[p] = &borders_.At(line, column + p);
+    if (compares_) return Compare<kPositions>(position, counts, sets);
+    for (int p = 0; p < kPositions; ++p) {
+      int32_t sums[kSums * kStrip];
+      for (int64_t i = 0; i < kSums * kStrip; ++i) sums[i] = sets[p]->totals[i] - 2 * counts[i][p];
+      FinishSums(position + p, sums);
+    }
+  }
+
+  template <int kPositions>
+  void Compare(int64_t position, const int32_t (*counts)[kPositions], const Set* const* sets) {
+    uint32_t* out = b_.call->ybits + OutputAt(b_, position).words + strip_.first / kStrip;
+    for (int p = 0; p < kPositions; ++p, out += bits::WordCount(s_.out_channels)) {
+      uint32_t found = 0;
+      for (int64_t i = 0; i < strip_.count; ++i) {
+        found |= static_cast<uint32_t>(counts[i][p] <= sets[p]->most[i]) << i;
+      }
+      *out = found;
+    }
+  }
+
+  void SetSteps(int64_t first) {
+    steps_.count = std::min(kStepsAtOnce, all_steps_ - first);
+    int64_t tap = first / lanes_, lane = first % lanes_;
+    for (int64_t i = 0; i < steps_.count; ++i) {
+      const int64_t row = TapRow(*b_.plan, tap / s_.kernel_w, tap % s_.kernel_w);
+      steps_.offsets[i] = row * steps_.row_bytes + lane * 8;
+      if (++lane == lanes_) {
+        lane = 0;
+        ++tap;
+      }
+    }
+  }
+
+  // From sums[sums][kStrip] on; the first step of the epilogue is that of the codes.
+  void FinishSums(int64_t position, const int32_t* sums) const {
+    float acc[kStrip];
+    for (int64_t i = 0; i < strip_.count; ++i) {
+      const auto sum = static_cast<float>(sums[i]);
+      const float negative = kSums == 2 ? static_cast<float>(sums[kStrip + i]) : 0.0f;
+      acc[i] = codes == Codes::kBinary ? sum
+                                       : Scaled(b_.call->epilogue, strip_.first + i, sum, negative);
+    }
+    Finish(b_, strip_, position, acc);
+  }
+
+  const Block& b_;
+  const Shape& s_;
+  const int64_t lanes_, all_steps_;
+  words::BorderTotals<kSums> borders_;
+  Steps steps_ = {};
+  Strip strip_ = {};
+  const uint64_t* codes_ = nullptr;
+  bool compares_ = false;
+  int32_t least_[kStrip];
+};
 
 void Multiply(const Block& b) {
   switch (b.shape->codes) {
     case Codes::kBinary:
-      return MultiplyStrips<Codes::kBinary>(b);
+      return ScalarMultiplier<Codes::kBinary>(b).Run();
     case Codes::kTernaryEqual:
-      return MultiplyStrips<Codes::kTernaryEqual>(b);
+      return ScalarMultiplier<Codes::kTernaryEqual>(b).Run();
     case Codes::kTernary:
-      return MultiplyStrips<Codes::kTernary>(b);
+      return ScalarMultiplier<Codes::kTernary>(b).Run();
   }
 }
 

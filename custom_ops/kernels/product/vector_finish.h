@@ -22,11 +22,12 @@ struct StripEpilogue {
   alignas(64) float w_pos[kStrip], w_neg[kStrip];
   alignas(64) int32_t whole_threshold[kStrip];  // sum >= threshold as integers
   float acc_min;
-  bool has_min, has_scale, has_bias, has_residual, has_slope, has_shift;
+  bool has_weights, has_min, has_scale, has_bias, has_residual, has_slope, has_shift;
 
   // Tells whether bits are nothing but sums >= threshold.
   bool OnlyThreshold() const {
-    return !(has_min || has_scale || has_bias || has_residual || has_slope || has_shift);
+    return !(has_weights || has_min || has_scale || has_bias || has_residual || has_slope ||
+             has_shift);
   }
 };
 
@@ -76,9 +77,11 @@ StripEpilogue LoadStripEpilogue(const Block& b, const Strip& strip) {
   lanes.has_shift = LoadLanes(e.shift, strip, 0.0f, lanes.shift);
   LoadLanes(e.threshold, strip, 0.0f, lanes.threshold);
   LoadWholeThresholds<V>(lanes.threshold, lanes.whole_threshold);
+  lanes.has_weights = false;
   if (b.shape->codes != Codes::kBinary) {
-    LoadLanes(e.w_pos, strip, 1.0f, lanes.w_pos);
-    LoadLanes(e.w_neg, strip, 1.0f, lanes.w_neg);
+    const bool positive = LoadLanes(e.w_pos, strip, 1.0f, lanes.w_pos);
+    const bool negative = LoadLanes(e.w_neg, strip, 1.0f, lanes.w_neg);
+    lanes.has_weights = positive || negative;
   }
   return lanes;
 }
@@ -114,11 +117,14 @@ class Finisher {
     position_step_ = area > 1 ? 1 : b.shape->out_channels;
     own_residual_ = b.call->epilogue.residual_stride != 0;
     const bool only_bits = b.call->y == nullptr && !own_residual_;
-    const bool whole = std::is_same_v<Sum, int32_t> && codes_ == Codes::kBinary && !half_ &&
+    const bool whole = std::is_same_v<Sum, int32_t> && codes_ != Codes::kTernary && !half_ &&
                        epilogue->OnlyThreshold();
     mode_ = only_bits ? (whole ? Mode::kCompare : Mode::kBits)
                       : (area > 1 ? Mode::kPositions : Mode::kChannels);
   }
+
+  // Tells whether all that is wanted are words of the bits sum >= whole_threshold.
+  bool ComparesWords() const { return mode_ == Mode::kCompare && store_ == Store::kWord; }
 
   // Takes the sums of positions begin ... begin + count - 1: row p - begin holds kPart sums, and
   // for Codes::kTernary those of the second plane `second` elements further on.

@@ -90,11 +90,25 @@ int64_t RowBytes(const Shape& s) {
   return s.group * GroupLanes<Format>(s) * 8;
 }
 
-// Whole lane words are copied as they are.
-static void CopyWords(const uint32_t* words, const Pixels& pixels, int64_t row_bytes,
-                      uint8_t* row) {
-  for (int64_t p = 0; p < pixels.count; ++p, words += pixels.pixel_step) {
-    for (int64_t i = 0; i < row_bytes / 8; ++i, row += 8) std::memcpy(row, words + 2 * i, 8);
+// Rows of whole words without pad bits: lanes of one group follow those of the one before.
+static void ExpandWhole(Plain, const Pixels& pixels, int64_t words, uint8_t* row) {
+  const auto* x = static_cast<const uint32_t*>(pixels.x);
+  const size_t bytes = static_cast<size_t>(words) * 4;
+  if (pixels.pixel_step == words) {
+    std::memcpy(row, x, bytes * static_cast<size_t>(pixels.count));
+    return;
+  }
+  for (int64_t p = 0; p < pixels.count; ++p, x += pixels.pixel_step, row += bytes) {
+    for (int64_t i = 0; i < words; i += 2) std::memcpy(row + 4 * i, x + i, 8);
+  }
+}
+
+static void ExpandWhole(Nibbles, const Pixels& pixels, int64_t words, uint8_t* row) {
+  const auto* x = static_cast<const uint32_t*>(pixels.x);
+  for (int64_t p = 0; p < pixels.count; ++p, x += pixels.pixel_step) {
+    for (int64_t i = 0; i < words; ++i, row += 8) {
+      StoreLane(row, Nibbles::Make([x](int64_t w) { return x[w]; }, i));
+    }
   }
 }
 
@@ -102,11 +116,11 @@ template <typename Format>
 void Expand(const Shape& s, Rows rows, int64_t first, const Pixels& pixels) {
   const int64_t length = GroupChannels(s);
   const int64_t row_bytes = RowBytes<Format>(s);
-  const auto* words = static_cast<const uint32_t*>(pixels.x);
   uint8_t* row = rows.base + first * row_bytes;
-  if (std::is_same_v<Format, Plain> && PlainDirect(s)) {
-    return CopyWords(words, pixels, row_bytes, row);
+  if (length % (std::is_same_v<Format, Plain> ? 64 : bits::kWordBits) == 0) {
+    return ExpandWhole(Format(), pixels, bits::WordCount(s.channels), row);
   }
+  const auto* words = static_cast<const uint32_t*>(pixels.x);
   for (int64_t p = 0; p < pixels.count; ++p, row += row_bytes, words += pixels.pixel_step) {
     WriteRow<Format>(
         s, [&](int64_t g, int64_t i) { return WordOrZero(words + g * GroupWords(s), i, length); },
@@ -117,12 +131,17 @@ void Expand(const Shape& s, Rows rows, int64_t first, const Pixels& pixels) {
 template <typename Format>
 void Fill(const Shape& s, Rows rows, int64_t first, int64_t count) {
   const int64_t length = GroupChannels(s);
-  uint8_t* row = rows.base + first * RowBytes<Format>(s);
+  const auto row_bytes = static_cast<size_t>(RowBytes<Format>(s));
+  uint8_t* row = rows.base + static_cast<size_t>(first) * row_bytes;
+  if (s.pad_value <= 0) {
+    std::memset(row, 0, static_cast<size_t>(count) * row_bytes);
+    return;
+  }
   const auto word = [&](int64_t, int64_t i) -> uint32_t {
-    if (s.pad_value <= 0 || i >= bits::WordCount(length)) return 0;
+    if (i >= bits::WordCount(length)) return 0;
     return i + 1 == bits::WordCount(length) ? bits::LastWordMask(length) : ~0u;
   };
-  for (int64_t p = 0; p < count; ++p, row += RowBytes<Format>(s)) WriteRow<Format>(s, word, row);
+  for (int64_t p = 0; p < count; ++p, row += row_bytes) WriteRow<Format>(s, word, row);
 }
 
 template <typename Format>
@@ -155,24 +174,6 @@ Interior FindInterior(const Shape& s, const Plan& plan) {
   // Images side by side have their one output in common.
   if (plan.out_h * plan.out_w == 1 && interior.Holds(0, 0)) return {0, INT64_MAX, 0, INT64_MAX};
   return interior;
-}
-
-void AddOutsideTaps(const Block& b, const int32_t* header, int64_t line, int64_t column,
-                    int32_t* sums) {
-  const Shape& s = *b.shape;
-  const bool images = b.plan->out_h * b.plan->out_w == 1;
-  const int64_t top = (images ? 0 : line) * s.stride_h - s.pad_top;
-  const int64_t left = (images ? 0 : column) * s.stride_w - s.pad_left;
-  const int64_t lanes = Sums(s) * kStrip;
-  for (int64_t ky = 0; ky < s.kernel_h; ++ky) {
-    const int64_t y = top + ky * s.dilation_h;
-    for (int64_t kx = 0; kx < s.kernel_w; ++kx) {
-      const int64_t x = left + kx * s.dilation_w;
-      if (y >= 0 && y < b.plan->height && x >= 0 && x < b.plan->width) continue;
-      const int32_t* tap_sums = header + (1 + ky * s.kernel_w + kx) * lanes;
-      for (int64_t i = 0; i < lanes; ++i) sums[i] += tap_sums[i];
-    }
-  }
 }
 
 #define BNN_INSTANTIATE(Format)                                             \

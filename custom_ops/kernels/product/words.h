@@ -71,10 +71,6 @@ struct Interior {
 };
 Interior FindInterior(const Shape& s, const Plan& plan);
 
-// Adds back, for one position that is not interior, what its taps outside the image took away.
-void AddOutsideTaps(const Block& b, const int32_t* header, int64_t line, int64_t column,
-                    int32_t* sums);
-
 static inline int64_t Sums(const Shape& s) { return s.codes == Codes::kTernary ? 2 : 1; }
 
 // Lane words of one pixel and group.

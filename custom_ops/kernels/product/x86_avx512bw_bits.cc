@@ -9,32 +9,47 @@ struct Avx512Bw {
   using Format = words::Nibbles;
   using Vector = V16;
   using Word = __m512i;
+  using Count = __m512i;  // a byte each: sums of nibbles
   static constexpr int kLanes = 8;
   static constexpr int kWords = 4;
   static constexpr int kPositions = 4;
-  static constexpr int64_t kMostCounts = 63;  // a byte holds 255, a nibble counts to 4
+  static constexpr int64_t kMostWords = 63;  // a byte holds 255, a nibble counts to 4
 
-  static Word Zero() { return _mm512_setzero_si512(); }
+  static Count Zero() { return _mm512_setzero_si512(); }
   static Word Broadcast(const uint8_t* x) {
     long long lane;
     std::memcpy(&lane, x, sizeof lane);
     return _mm512_set1_epi64(lane);
   }
-  static Word Load(const uint64_t* p) { return _mm512_loadu_si512(p); }
-  static Word Xor(Word x, const uint64_t* code) { return _mm512_xor_si512(x, Load(code)); }
-  static Word AndNot(Word x, const uint64_t* code) { return _mm512_andnot_si512(x, Load(code)); }
-  static Word XorAnd(Word x, const uint64_t* code, const uint64_t* mask) {
+  static Word LoadWord(const uint64_t* p) { return _mm512_loadu_si512(p); }
+  static void StoreWord(uint64_t* p, Word word) { _mm512_storeu_si512(p, word); }
+  template <Codes codes>
+  static Word Differing(Word x, const uint64_t* code) {
     constexpr int kXorAnd = 0x28;  // (a ^ b) & c
-    return _mm512_ternarylogic_epi64(x, Load(code), Load(mask), kXorAnd);
+    if (codes == Codes::kBinary) return _mm512_xor_si512(x, LoadWord(code));
+    if (codes == Codes::kTernary) return _mm512_andnot_si512(x, LoadWord(code));
+    return _mm512_ternarylogic_epi64(x, LoadWord(code), LoadWord(code + kStrip), kXorAnd);
   }
-  static Word Count(Word sum, Word nibbles) {
-    const __m512i counts =
+  template <Codes codes>
+  static Count One(Word x, const uint64_t* code) {
+    const Word counts =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
-    return _mm512_add_epi8(sum, _mm512_shuffle_epi8(counts, nibbles));
+    return _mm512_shuffle_epi8(counts, Differing<codes>(x, code));
   }
-  static void Drain(Word sum, int32_t* counts) {
-    const __m512i lanes = _mm512_sad_epu8(sum, _mm512_setzero_si512());
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(counts), _mm512_cvtepi64_epi32(lanes));
+  template <Codes codes>
+  static void AddTwo(Count& count, Word x, const uint64_t* code, Word x2, const uint64_t* code2) {
+    count = _mm512_add_epi8(count, One<codes>(x, code));
+    count = _mm512_add_epi8(count, One<codes>(x2, code2));
+  }
+  static Word Total(Count count) { return _mm512_sad_epu8(count, _mm512_setzero_si512()); }
+  static Word Plus(Word a, Word b) { return _mm512_add_epi64(a, b); }
+  static uint32_t AtMost(Word word, const int64_t* most) {
+    return _mm512_cmple_epi64_mask(word, _mm512_loadu_si512(most));
+  }
+  static void StoreSums(Word word, const int32_t* totals, int32_t* sums) {
+    const __m256i total = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(totals));
+    const __m256i twice = _mm512_cvtepi64_epi32(_mm512_add_epi64(word, word));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums), _mm256_sub_epi32(total, twice));
   }
 };
 

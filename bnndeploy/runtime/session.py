@@ -23,6 +23,7 @@ from bnndeploy.runtime.wheels import load_onnxruntime
 ort = load_onnxruntime()
 _Session: Any = ort.InferenceSession
 _REGISTERED = "bnndeploy.library"  # our mark in the options; onnxruntime ignores it
+_THREADS = "bnndeploy.threads"  # what our operators plan for; onnxruntime does not tell them
 
 
 class InferenceSession(_Session):  # type: ignore[misc]
@@ -84,6 +85,8 @@ def _register_library(options: Any) -> None:
             return
     except RuntimeError:  # no such entry
         pass
+    if options.intra_op_num_threads > 0:
+        options.add_session_config_entry(_THREADS, str(options.intra_op_num_threads))
     try:
         options.register_custom_ops_library(path)
     except Exception as error:

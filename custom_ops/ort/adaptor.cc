@@ -55,7 +55,7 @@ OrtStatus* Create(const CustomOp* op, const OrtApi*, const OrtKernelInfo* info, 
   const OpDefinition& definition = Definition(op);
   const std::string name = NodeName(info);
   return Guard(definition, name, [&] {
-    const Node node(info, definition);
+    const Node node(info, definition, static_cast<const AdaptedOp*>(op)->threads);
     node.CheckOutputCount();
     auto instance = std::make_unique<Instance>();
     instance->definition = &definition;
@@ -113,8 +113,12 @@ bool Succeeded(OrtStatus* status) {
   return false;
 }
 
-AdaptedOp::AdaptedOp(const OpDefinition& op_definition, const char* execution_provider)
-    : CustomOp{}, definition(op_definition), provider(execution_provider) {
+AdaptedOp::AdaptedOp(const OpDefinition& op_definition, const char* execution_provider,
+                     int session_threads)
+    : CustomOp{},
+      definition(op_definition),
+      provider(execution_provider),
+      threads(session_threads) {
   // Every type is UNDEFINED, that is, any: with one entry per type ONNX Runtime would infer shapes
   // with the first entry only and might insert casts. The kernels check the types instead.
   const auto any_type = [](const CustomOp*, size_t) { return static_cast<int>(Type::kUndefined); };

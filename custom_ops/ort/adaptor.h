@@ -38,9 +38,11 @@ struct OpDefinition {
 // An OrtCustomOp of one execution provider that answers from an OpDefinition. ONNX Runtime keeps
 // its address.
 struct AdaptedOp : CustomOp {
-  AdaptedOp(const OpDefinition& op_definition, const char* execution_provider);
+  AdaptedOp(const OpDefinition& op_definition, const char* execution_provider,
+            int session_threads = 1);
   const OpDefinition definition;
   const char* const provider;
+  const int threads;  // of the sessions that it serves
 };
 
 // Reads ONNX Runtime's function table; call it first.

@@ -30,8 +30,8 @@ std::string NodeName(const OrtKernelInfo* info) {
   return name;
 }
 
-Node::Node(const OrtKernelInfo* info, const OpDefinition& definition)
-    : info_(info), definition_(definition) {}
+Node::Node(const OrtKernelInfo* info, const OpDefinition& definition, int threads)
+    : info_(info), definition_(definition), threads_(threads) {}
 
 std::string Node::InputSubject(size_t index) const {
   return std::string("input ") + definition_.inputs[index];

@@ -19,9 +19,12 @@ std::string NodeName(const OrtKernelInfo* info);
 
 class Node : public Attributes {
  public:
-  Node(const OrtKernelInfo* info, const OpDefinition& definition);
+  Node(const OrtKernelInfo* info, const OpDefinition& definition, int threads);
 
   std::string name() const { return NodeName(info_); }
+
+  // Returns the most threads that a run of the session has.
+  int threads() const { return threads_; }
 
   // Returns the element type of an input; throws unless it is one of `allowed`.
   Type InputType(size_t index, std::initializer_list<Type> allowed) const;
@@ -53,6 +56,7 @@ class Node : public Attributes {
  private:
   const OrtKernelInfo* info_;
   const OpDefinition& definition_;
+  int threads_;
 };
 
 }  // namespace bnn::ort

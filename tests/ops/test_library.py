@@ -8,7 +8,8 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from bnndeploy.runtime import get_library_path
+from bnndeploy.errors import ModelFileError
+from bnndeploy.runtime import InferenceSession, get_library_path
 from bnndeploy.runtime.library import kernel_report
 
 KERNELS = kernel_report()["kernels"]
@@ -148,3 +149,12 @@ def test_an_onnxruntime_that_is_too_old_is_told_so(tmp_path):
             "18, such as 1.23 or later",
         )
     ]
+
+
+def test_a_pool_size_that_is_no_number_is_refused(make_model):
+    options = ort.SessionOptions()
+    options.add_session_config_entry("bnndeploy.threads", "many")
+    model, _ = make_model("Sign", [ONE], {})
+
+    with pytest.raises(ModelFileError, match=r"bnndeploy\.threads: got many, expected a number"):
+        InferenceSession(model, options=options)

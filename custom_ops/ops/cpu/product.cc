@@ -1,9 +1,7 @@
-#include <algorithm>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "ops/cpu/allowed_isa.h"
 #include "ops/create.h"
@@ -16,9 +14,6 @@ namespace {
 
 using ort::Tensor;
 using product::Product;
-
-// ONNX Runtime does not tell the size of the session's pool; it is at most the machine's.
-int ThreadsAtMost() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 // Constant weights, packed once for the kernels that were chosen.
 class ConstantWeights {
@@ -47,7 +42,7 @@ class CpuProduct : public ProductOp {
       : ProductOp(kind, weights, node),
         name_(node.name()),
         isa_(AllowedIsa()),
-        threads_(ThreadsAtMost()),
+        threads_(node.threads()),
         allocator_(node.allocator()) {
     if (const auto w = node.ConstantInput(ProductInputs::kW)) PackConstant(*w);
   }

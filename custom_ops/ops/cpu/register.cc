@@ -7,8 +7,8 @@ namespace {
 using bnn::ops::OpList;
 
 // Returns the ops for the CPU and, from the library beside this one, those for CUDA.
-OpList AllOps(const bnn::ort::ApiBase* base) {
-  OpList all = bnn::ops::OpsFor("CPUExecutionProvider");
+OpList AllOps(const bnn::ort::ApiBase* base, int threads) {
+  OpList all = bnn::ops::OpsFor("CPUExecutionProvider", threads);
   if (const bnn::ops::CudaOpsFunction cuda = bnn::ops::OpenCudaLibrary().ops) {
     size_t count = 0;
     const bnn::ort::CustomOp* const* ops = cuda(base, &count);

@@ -25,7 +25,7 @@ std::string CreatedKernels() {
 extern "C" __attribute__((visibility("default"))) const bnn::ort::CustomOp* const* BNN_CUDA_OPS(
     const bnn::ort::ApiBase* base, size_t* count) {
   bnn::ort::SetApi(base);
-  const bnn::ops::OpList& ops = bnn::ops::OpsFor("CUDAExecutionProvider");
+  const bnn::ops::OpList& ops = bnn::ops::OpsFor("CUDAExecutionProvider", 1);
   *count = ops.size();
   return ops.data();
 }

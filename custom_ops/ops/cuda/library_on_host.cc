@@ -36,7 +36,8 @@ std::string Report() {
   return "{\"isa\": {\"supported\": " + DeviceNames() + ", \"allowed\": [" +
          Quoted(ChosenDevice().name) +
          "], \"cap\": " + (cap && *cap ? Quoted(cap) : std::string("null")) + "}, \"kernels\": {" +
-         kernels + "}, \"nodes\": " + NodesCreated() + ", \"cuda\": null, \"constant_weights_only\": true}";
+         kernels + "}, \"nodes\": " + NodesCreated() +
+         ", \"cuda\": null, \"constant_weights_only\": true}";
 }
 
 }  // namespace
@@ -44,8 +45,8 @@ std::string Report() {
 
 extern "C" __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(
     OrtSessionOptions* options, const OrtApiBase* base) {
-  return bnn::ops::RegisterDomain(options, base, [](const bnn::ort::ApiBase*) {
-    return bnn::ops::OpsFor("CPUExecutionProvider");
+  return bnn::ops::RegisterDomain(options, base, [](const bnn::ort::ApiBase*, int threads) {
+    return bnn::ops::OpsFor("CPUExecutionProvider", threads);
   });
 }
 

@@ -21,8 +21,8 @@ namespace table {
 
 constexpr int64_t kLeastOutputs = 128;
 constexpr int64_t kLeastChannels = 16;  // fewer leave most of the tables of a word empty
-constexpr int64_t kMostDepth = 16384;  // bounds the tables
-constexpr int64_t kTableValues = 4;    // of X
+constexpr int64_t kMostDepth = 16384;   // bounds the tables
+constexpr int64_t kTableValues = 4;     // of X
 constexpr int64_t kTableFloats = 16;
 constexpr int64_t kWordTables = bits::kWordBits / kTableValues;
 constexpr int kPositions = 4;  // whose tables are kept, and which share the shifts

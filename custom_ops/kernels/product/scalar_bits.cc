@@ -136,10 +136,10 @@ class ScalarMultiplier {
     uint32_t* out = b_.call->ybits + OutputAt(b_, position).words + strip_.first / kStrip;
     for (int p = 0; p < kPositions; ++p, out += bits::WordCount(s_.out_channels)) {
       uint32_t found = 0;
-      for (int64_t i = 0; i < strip_.count; ++i) {
+      for (int64_t i = 0; i < kStrip; ++i) {
         found |= static_cast<uint32_t>(counts[i][p] <= sets[p]->most[i]) << i;
       }
-      *out = found;
+      *out = found & bits::LastWordMask(strip_.count);
     }
   }
 

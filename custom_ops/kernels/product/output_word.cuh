@@ -61,11 +61,12 @@ BNN_DEVICE void AddValue(float x, const uint32_t* w, int c, int lane,
     return;
   }
   const bool minus = (w[kLanes + lane] >> c) & 1u;
+  const float nothing = x * 0.0f;  // the product with code 0: NaN where x is not finite
   if (codes == Codes::kTernaryEqual) {
-    if (plus || minus) sums->values[0][lane] += plus ? x : -x;
+    sums->values[0][lane] += plus ? x : minus ? -x : nothing;
   } else {
-    if (plus) sums->values[0][lane] += x;
-    if (minus) sums->values[sums->kLast][lane] += x;
+    sums->values[0][lane] += plus ? x : nothing;
+    sums->values[sums->kLast][lane] += minus ? x : nothing;
   }
 }
 

@@ -61,9 +61,10 @@ BNN_DEVICE void AddValue(float x, const uint32_t* w, int c, int lane,
     return;
   }
   const bool minus = (w[kLanes + lane] >> c) & 1u;
-  const float nothing = x * 0.0f;  // the product with code 0: NaN where x is not finite
+  const float nothing =
+      x * 0.0f;  // NaN where x is not finite, which one plane always multiplies by 0
   if (codes == Codes::kTernaryEqual) {
-    sums->values[0][lane] += plus ? x : minus ? -x : nothing;
+    sums->values[0][lane] += (plus ? x : nothing) - (minus ? x : nothing);
   } else {
     sums->values[0][lane] += plus ? x : nothing;
     sums->values[sums->kLast][lane] += minus ? x : nothing;

@@ -61,8 +61,8 @@ BNN_DEVICE void AddValue(float x, const uint32_t* w, int c, int lane,
     return;
   }
   const bool minus = (w[kLanes + lane] >> c) & 1u;
-  const float nothing =
-      x * 0.0f;  // NaN where x is not finite, which one plane always multiplies by 0
+  // One plane at least multiplies x by 0: NaN where x is not finite.
+  const float nothing = x * 0.0f;
   if (codes == Codes::kTernaryEqual) {
     sums->values[0][lane] += (plus ? x : nothing) - (minus ? x : nothing);
   } else {

@@ -26,11 +26,11 @@ def generate_inputs(seed: int, inputs: Sequence[Mapping[str, Any]]) -> list[Arra
     """Makes the inputs of a sample from its seed, the same on every machine.
 
     One generator ``numpy.random.default_rng(seed)`` fills the inputs in their order: standard
-    normal float32 numbers, or integers in [0, 10) for an integer dtype.
+    normal float32 numbers, or integers in [0, below) for an integer dtype.
 
     Args:
         seed: The sample's seed.
-        inputs: For each input its "dtype" and "shape".
+        inputs: For each input its "dtype" and "shape", and "below" of an integer one.
     """
     generator = np.random.default_rng(seed)
     made: list[Array] = []
@@ -38,7 +38,7 @@ def generate_inputs(seed: int, inputs: Sequence[Mapping[str, Any]]) -> list[Arra
         dtype = np.dtype(entry["dtype"])
         shape = tuple(entry["shape"])
         if np.issubdtype(dtype, np.integer):
-            made.append(generator.integers(0, 10, shape, dtype=np.int64).astype(dtype))
+            made.append(generator.integers(0, entry["below"], shape, dtype=np.int64).astype(dtype))
         else:
             made.append(generator.standard_normal(shape, dtype=np.float32).astype(dtype))
     return made
@@ -63,17 +63,22 @@ def take_sample(
         count = next((len(x) for x in inputs if x.ndim), 1)
     if not 0 < count <= most:
         return None
-    described = [
-        {
-            "dtype": str(x.dtype).removeprefix("torch."),
-            "shape": [count, *x.shape[1:]] if x.ndim else [],
-        }
-        for x in inputs
-    ]
+    described = [_describe(x, count) for x in inputs]
     made = [torch.from_numpy(array) for array in generate_inputs(SEED, described)]
     with torch.no_grad():
         outputs = _outputs(module(*made))
     return {"seed": SEED, "inputs": described, "outputs": [encode(y.numpy()) for y in outputs]}
+
+
+def _describe(x: Tensor, count: int) -> dict[str, Any]:
+    """Describes ``count`` rows like those of ``x``; integers stay within its own, as indices must."""
+    described = {
+        "dtype": str(x.dtype).removeprefix("torch."),
+        "shape": [count, *x.shape[1:]] if x.ndim else [],
+    }
+    if not x.is_floating_point():
+        described["below"] = int(x.max()) + 1 if x.numel() else 1
+    return described
 
 
 def name_sample(sample: Mapping[str, Any], model: onnx.ModelProto) -> dict[str, Any]:

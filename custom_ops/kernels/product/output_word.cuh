@@ -30,6 +30,7 @@ template <typename Sum, Codes codes, int lanes>
 struct Sums {
   static constexpr int kLast = codes == Codes::kTernary ? 1 : 0;
   Sum values[kLast + 1][lanes] = {};
+  float zeros = 0.0f;  // every real x times 0, as one ternary plane at least takes it: 0 or NaN
 };
 
 // Adds the products of the bits of one word. Binary sums count the codes that differ.
@@ -61,13 +62,11 @@ BNN_DEVICE void AddValue(float x, const uint32_t* w, int c, int lane,
     return;
   }
   const bool minus = (w[kLanes + lane] >> c) & 1u;
-  // One plane at least multiplies x by 0: NaN where x is not finite.
-  const float nothing = x * 0.0f;
   if (codes == Codes::kTernaryEqual) {
-    sums->values[0][lane] += (plus ? x : nothing) - (minus ? x : nothing);
+    if (plus || minus) sums->values[0][lane] += plus ? x : -x;
   } else {
-    sums->values[0][lane] += plus ? x : nothing;
-    sums->values[sums->kLast][lane] += minus ? x : nothing;
+    if (plus) sums->values[0][lane] += x;
+    if (minus) sums->values[sums->kLast][lane] += x;
   }
 }
 
@@ -194,6 +193,7 @@ struct OutputWord {
                                  : static_cast<float>(s.pad_value);
           BNN_UNROLL
           for (int l = 0; l < kSums; ++l) AddValue(x, w + lane, c, l, sums);
+          sums->zeros += x * 0.0f;
         }
       }
     }
@@ -210,12 +210,12 @@ struct OutputWord {
     const Sum sum = sums.values[0][lane];
     if (codes == Codes::kTernary) {
       const Sum minus = sums.values[sums.kLast][lane];
-      const float p = static_cast<float>(sum) * At(call.epilogue.w_pos, channel);
+      const float p = (static_cast<float>(sum) + sums.zeros) * At(call.epilogue.w_pos, channel);
       const float n = static_cast<float>(minus) * At(call.epilogue.w_neg, channel);
       return p - n;
     }
     if (codes == Codes::kTernaryEqual) {
-      return static_cast<float>(sum) * At(call.epilogue.w_pos, channel);
+      return (static_cast<float>(sum) + sums.zeros) * At(call.epilogue.w_pos, channel);
     }
     if (kBits) return static_cast<float>(taps * z.group_channels - 2 * static_cast<int64_t>(sum));
     return static_cast<float>(sum);

@@ -15,8 +15,8 @@ from bnndeploy.runtime.library import cuda_library_fault, get_cuda_library_path,
 
 ARCHITECTURES = {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}
 MOST_BYTES = 4 << 20
-# Of a thread; more would leave fewer than three blocks of 128 threads on a multiprocessor.
-MOST_REGISTERS = 168
+# Of a thread; more would leave fewer than two blocks of 128 threads on a multiprocessor.
+MOST_REGISTERS = 254
 MOST_STACK_BYTES = 64
 
 

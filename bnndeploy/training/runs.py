@@ -80,7 +80,7 @@ def load_weights(module: nn.Module, path: Path, source: Path | str) -> None:
     """
     if not path.is_file():
         exported = path.with_name("model.onnx")
-        there = f" ({exported} holds their signs only)" if exported.is_file() else ""
+        there = f" ({exported} holds their codes only)" if exported.is_file() else ""
         raise CheckpointError(
             f"{source}: got no {path.name}, expected trained weights{there}; train it with "
             f"bnndeploy train {source} --out RUN, or ask for --weights random"

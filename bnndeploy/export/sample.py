@@ -72,7 +72,7 @@ def take_sample(
 
 def _describe(x: Tensor, count: int) -> dict[str, Any]:
     """Describes ``count`` rows like those of ``x``; indices stay within its range."""
-    described = {
+    described: dict[str, Any] = {
         "dtype": str(x.dtype).removeprefix("torch."),
         "shape": [count, *x.shape[1:]] if x.ndim else [],
     }

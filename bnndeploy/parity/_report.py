@@ -21,6 +21,8 @@ class Check:
         explained: How many differ within what the rounding of float sums explains.
         worst: The largest difference of a number.
         problem: Why nothing could be compared, if so.
+        through: The nodes from the last values that agree to this one, where they are several: any
+            of them may be at fault.
     """
 
     node: str
@@ -31,6 +33,7 @@ class Check:
     explained: int = 0
     worst: float = 0.0
     problem: str = ""
+    through: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -67,6 +70,8 @@ class NodeStep:
             text += f", {explained:,} more within float rounding"
         if (failure := self.first_failure) is not None:
             text += f"; first at node {failure.node} ({failure.problem or failure.against})"
+            if failure.through:
+                text += f", which follows from agreeing values by {', '.join(failure.through)}"
         return text if not self.note else f"{text}; {self.note}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -128,16 +129,21 @@ class RunReference:
     ) -> None:
         check = Check(node, against, exact, found.compared, found.differing, found.explained,
                       found.worst)  # fmt: skip
-        self.step.checks.append(check)
         if not check.passed and self.reproducer is None:
-            outputs = [describe(name, array) for name, array in expected.items()]
-            part = self._model.part(
-                [describe(name, array) for name, array in self._given.items()],
-                outputs,
-                functions=True,
-            )
-            feeds = {v.name: self._given[v.name] for v in part.graph.input if v.name in self._given}
-            self.reproducer = Reproducer(f"{node}, {against}", part, feeds, expected)
+            self.reproducer = self._reproduce(f"{node}, {against}", expected)
+            between = tuple(map(label, self.reproducer.model.graph.node))
+            check = replace(check, through=between if len(between) > 1 else ())
+        self.step.checks.append(check)
+
+    def _reproduce(self, subject: str, expected: dict[str, Array]) -> Reproducer:
+        """Cuts out what leads from the values that agree to one that does not."""
+        part = self._model.part(
+            [describe(name, array) for name, array in self._given.items()],
+            [describe(name, array) for name, array in expected.items()],
+            functions=True,
+        )
+        feeds = {v.name: self._given[v.name] for v in part.graph.input if v.name in self._given}
+        return Reproducer(subject, part, feeds, expected)
 
 
 def _compare(run: NodeRun, value: Array, expected: Array, exact: bool) -> Difference:

@@ -14,6 +14,7 @@ from bnndeploy.parity._compare import (
     outputs_differ,
     rounding_band,
 )
+from bnndeploy.parity._trained import _compare
 from bnndeploy.parity._walk import NodeRun
 
 ONE, ZERO = np.ones(1, np.float32), np.zeros(1, np.float32)
@@ -137,3 +138,33 @@ def test_another_shape_or_type_differs_everywhere():
 
     assert outputs_differ(run, [y[:2], bits], run.results).differing == y.size
     assert outputs_differ(run, [y.astype(np.float64), bits], run.results).differing == y.size
+
+
+def standard_run(op_type, value):
+    node = helper.make_node(op_type, ["x"], ["y"])
+    return NodeRun(node, [value], (value,), {"y": value})
+
+
+@pytest.mark.parametrize(
+    ("op_type", "step", "explained"),
+    [
+        ("Mul", 0.5e-4, True),
+        ("Mul", 2e-4, False),
+        ("Cast", 2.0**-10, True),  # a whole place of float16
+        ("Cast", 2.0**-9, False),
+    ],
+)
+def test_a_standard_operator_may_move_a_real_value_by_rounding_only(op_type, step, explained):
+    expected = np.array([1.0, -1.0, 0.5], np.float32)
+    moved = expected * np.float32(1 + step)
+
+    found = _compare(standard_run(op_type, moved), moved, expected, exact=False)
+
+    assert (found.differing == 0) == explained
+
+
+def test_exact_values_of_a_standard_operator_may_not_move_at_all():
+    expected = np.array([1.0, -1.0, 3.0], np.float32)
+    moved = np.nextafter(expected, 4, dtype=np.float32)
+
+    assert _compare(standard_run("Relu", moved), moved, expected, exact=True).differing == 3

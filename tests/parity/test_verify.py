@@ -76,8 +76,35 @@ def test_a_flipped_weight_bit_is_found_at_its_node_and_nowhere_behind(packed, ru
         "pool (MaxPoolBits)",
         "initializers",
     ]
-    with pytest.raises(ParityError, match=r"step 1 .*first at node pool \(MaxPoolBits\)"):
+    between = r"agreeing values by binary \(XnorConv\), pool \(MaxPoolBits\)"
+    with pytest.raises(
+        ParityError, match=rf"step 1 .*first at node pool \(MaxPoolBits\).* {between}$"
+    ):
         report.raise_if_failed()
+
+
+def test_a_moved_first_threshold_names_the_nodes_since_the_input(packed, run, data):
+    def move(threshold):
+        threshold[0] += 10
+
+    packed.change("zero", move)  # the threshold of the first signs
+
+    failure = verify(packed.path, run, data).steps[0].first_failure
+
+    assert failure.node == "first (PackBits)"
+    assert failure.through == ("stem (Conv)", "first (PackBits)")
+
+
+def test_a_wrong_scale_of_the_last_layer_names_all_nodes_since_the_last_signs(packed, run, data):
+    def change(scale):
+        scale[2] *= 2
+
+    packed.change("head.scale", change)
+
+    failure = verify(packed.path, run, data).steps[0].first_failure
+
+    assert failure.node == "logits"
+    assert failure.through == ("head (XnorConv)", "flatten (Reshape)")
 
 
 def test_a_moved_threshold_is_found_at_its_node(packed, run, data):

@@ -18,10 +18,12 @@ from bnndeploy.export.passes.raise_signs import RaiseSigns
 from bnndeploy.export.passes.restore_signs import RestoreSigns
 from bnndeploy.export.passes.simplify_shapes import SimplifyShapes
 from bnndeploy.export.passes.split_planes import SplitPlanes
+from bnndeploy.export.passes.widen_lines import WidenLines
 
 SIMPLIFY: Sequence[Pass] = (SimplifyShapes(),)
 
 PACK: Sequence[Pass] = (
+    WidenLines(),
     FlattenMatrices(),
     RaiseSigns(),
     PackSigns(),

@@ -62,13 +62,14 @@ def explain(
     Raises:
         ModelFileError: If the file is missing or damaged.
     """
-    known = len(kernel_report()["nodes"])
+    known = [len(nodes) for nodes in _created()]
     with tempfile.TemporaryDirectory() as folder:
         options = ort.SessionOptions()
         options.enable_profiling = True
         options.profile_file_prefix = str(Path(folder) / "profile")
         session = InferenceSession(path, threads=threads, options=options)
-        created = {node["name"]: node for node in kernel_report()["nodes"][known:]}
+        new = [nodes[count:] for nodes, count in zip(_created(), known, strict=True)]
+        created = {node["name"]: node for nodes in new for node in nodes}
         for _ in range(runs + 1):
             session.run(None, inputs)
         events = json.loads(Path(session.end_profiling()).read_text())
@@ -80,6 +81,12 @@ def explain(
     total = sum(row.ms for row in nodes) or 1.0
     rows = [replace(row, share=row.ms / total) for row in nodes]
     return tuple(sorted(rows, key=lambda row: -row.ms))
+
+
+def _created() -> tuple[list[Event], list[Event]]:
+    """Returns the nodes that got a kernel so far: of the CPU, and of CUDA."""
+    report = kernel_report()
+    return report["nodes"], (report.get("cuda") or {}).get("nodes", [])
 
 
 def _by_node(events: list[Event]) -> dict[tuple[str, str], list[Event]]:

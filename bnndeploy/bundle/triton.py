@@ -4,7 +4,7 @@
 
     <output>/<name>/config.pbtxt            shapes, batching, where the operator library is
     <output>/<name>/labels.txt              class names, for the classification extension
-    <output>/<name>/libbnndeploy_ops.so
+    <output>/<name>/libbnndeploy_ops.so     and libbnndeploy_ops_cuda.so, where that is built
     <output>/<name>/1/model.onnx
 
 Triton loads the library by its absolute path, so the configuration holds the path at which the
@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from bnndeploy.bundle._folder import copy_file, copy_model, new_folder
 from bnndeploy.errors import ExportError
 from bnndeploy.runtime import InferenceSession, get_library_path
+from bnndeploy.runtime.library import get_cuda_library_path
 from bnndeploy.runtime.providers import CPU
 from bnndeploy.runtime.signature import Signature, TensorSpec, read_signature
 
@@ -68,7 +69,8 @@ def write_triton_repository(
     with new_folder(output, force) as folder:
         home = folder / name
         copy_model(model, home / _VERSION / "model.onnx")
-        copy_file(library, home / library.name)
+        for source in filter(None, (library, get_cuda_library_path())):
+            copy_file(source, home / source.name)
         if labels:
             (home / _LABELS).write_text("".join(f"{label}\n" for label in labels), "utf-8")
         config = _config(
@@ -116,7 +118,7 @@ def _config(
     ]
     if batched:
         lines.append(f"dynamic_batching {{ max_queue_delay_microseconds: {max_delay_us} }}")
-    # The kernels in this library are the CPU's; on a GPU instance every node would copy.
+    # A GPU needs the CUDA library beside; whoever has both writes KIND_GPU.
     lines.append("instance_group { kind: KIND_CPU }")
     lines.append(f"model_operations {{ op_library_filename: {json.dumps(str(library))} }}")
     return "\n".join(lines) + "\n"

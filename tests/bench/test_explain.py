@@ -1,5 +1,6 @@
 """Naming every node of a packed file with its kernel variant."""
 
+import importlib
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ from bnndeploy.bench import explain
 from bnndeploy.cli import app
 from bnndeploy.export import export_model
 from bnndeploy.layers import QuantConv2d, QuantLinear
+from bnndeploy.runtime.library import kernel_report
 
 BINARY = {"input_quantizer": "ste_sign", "weight_quantizer": "ste_sign", "bias": False}
 
@@ -45,6 +47,19 @@ def test_every_product_is_named_with_the_variant_its_batch_gets(packed_file, mon
     assert conv.gmacs == pytest.approx(2 * 8 * 8 * 96 * 64 * 9 / conv.ms * 1e-6)
     assert sum(row.share for row in rows) == pytest.approx(1)
     assert [row.variant for row in rows if row.op == "Conv"] == [""]
+
+
+def test_nodes_that_got_a_kernel_of_the_cuda_library_are_named_too(packed_file, monkeypatch):
+    def as_if_on_a_device():
+        report = kernel_report()
+        return {**report, "nodes": [], "cuda": {"kernels": {}, "nodes": report["nodes"]}}
+
+    module = importlib.import_module("bnndeploy.bench.explain")  # a function has its name too
+    monkeypatch.setattr(module, "kernel_report", as_if_on_a_device)
+
+    rows = explain(packed_file, {"input": np.zeros((2, 3, 8, 8), np.float32)}, runs=3)
+
+    assert all(row.variant for row in rows if row.op.startswith("Xnor"))
 
 
 def test_slow_nodes_come_first(packed_file):

@@ -1,6 +1,7 @@
 """The repository is read with Triton's own schema of config.pbtxt."""
 
 import importlib.util
+import shutil
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -53,6 +54,21 @@ def test_the_repository_holds_model_library_labels_and_configuration(model, tmp_
     assert list(config.model_operations.op_library_filename) == [
         f"/models/digits/{get_library_path().name}"
     ]
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_the_cuda_library_comes_along_where_it_is_built(model, tmp_path, monkeypatch, built):
+    built_here = tmp_path / "library"
+    built_here.mkdir()
+    copy = shutil.copy(get_library_path(), built_here / "libbnndeploy_ops.so")
+    monkeypatch.setenv("BNNDEPLOY_LIBRARY", str(copy))
+    if built:
+        (built_here / "libbnndeploy_ops_cuda.so").write_bytes(b"kernels")
+
+    files = write_triton_repository(model, tmp_path / "out")
+
+    beside = [path.name for path in files if path.suffix == ".so"]
+    assert beside == ["libbnndeploy_ops.so", "libbnndeploy_ops_cuda.so"][: 1 + built]
 
 
 def test_a_model_without_a_free_batch_states_its_whole_shapes(tmp_path, schema):

@@ -31,7 +31,9 @@ constexpr int64_t kManyPositions = 512;
 double Nanoseconds(const Variant& variant, const Shape& s, int64_t positions) {
   const Cost& cost = variant.cost;
   const double words = static_cast<double>(GroupWords(s)), strips = static_cast<double>(Strips(s));
-  const double filter = strips * words * static_cast<double>(Taps(s) * Planes(s));
+  const double filter = variant.cost_words != nullptr
+                            ? variant.cost_words(s)
+                            : strips * words * static_cast<double>(Taps(s) * Planes(s));
   const int64_t tiles = (positions + cost.tile - 1) / cost.tile;
   const double count = static_cast<double>(positions);
   return cost.call + filter * cost.strip_word +

@@ -1,26 +1,75 @@
-// AVX-512: by table where there are many output channels, else eight positions by 32 channels.
+// AVX-512: by table where there are many output channels, by adding what ternary codes select where
+// there are few, else eight positions by 32 channels.
 #include "kernels/product/float_multiply.h"
 #include "kernels/product/x86_avx512_vector.h"
+#include "kernels/product/x86_avx512bw_sparse.h"
 #include "kernels/product/x86_avx512bw_table.h"
 
 namespace bnn::product {
 namespace {
 
+enum class Way : uint8_t { kTable, kSparse, kDense };
+
+Way WayOf(const Shape& s) {
+  return table::Pays(s) ? Way::kTable : sparse::Pays(s) ? Way::kSparse : Way::kDense;
+}
+
+void Expand(const Shape& s, Rows rows, int64_t first, const Pixels& pixels) {
+  return WayOf(s) == Way::kSparse ? sparse::Expand(s, rows, first, pixels)
+                                  : float_rows::Expand(s, rows, first, pixels);
+}
+
+void Fill(const Shape& s, Rows rows, int64_t first, int64_t count) {
+  return WayOf(s) == Way::kSparse ? sparse::Fill(s, rows, first, count)
+                                  : float_rows::Fill(s, rows, first, count);
+}
+
 size_t PackedBytes(const Shape& s) {
-  return table::Pays(s) ? table::PackedBytes(s) : float_rows::PackedBytes(s);
+  switch (WayOf(s)) {
+    case Way::kTable:
+      return table::PackedBytes(s);
+    case Way::kSparse:
+      return sparse::PackedBytes(s);
+    default:
+      return float_rows::PackedBytes(s);
+  }
 }
 
 void Pack(const Shape& s, const uint32_t* words, uint8_t* packed) {
-  return table::Pays(s) ? table::Pack(s, words, packed) : float_rows::Pack(s, words, packed);
+  switch (WayOf(s)) {
+    case Way::kTable:
+      return table::Pack(s, words, packed);
+    case Way::kSparse:
+      return sparse::Pack(s, words, packed);
+    default:
+      return float_rows::Pack(s, words, packed);
+  }
 }
 
-size_t UnitBytes(const Shape& s) { return table::Pays(s) ? table::UnitBytes(s) : 0; }
+size_t UnitBytes(const Shape& s) {
+  switch (WayOf(s)) {
+    case Way::kTable:
+      return table::UnitBytes(s);
+    case Way::kSparse:
+      return sparse::UnitBytes(s);
+    default:
+      return 0;
+  }
+}
+
+double CostWords(const Shape& s) {
+  if (WayOf(s) == Way::kSparse) return sparse::CostWords(s);
+  return static_cast<double>(Strips(s) * GroupWords(s) * Taps(s) * Planes(s));
+}
 
 void Multiply(const Block& b) {
-  if (table::Pays(*b.shape)) {
-    table::Multiply(b);
-  } else {
-    FloatMultiplier<V16, 8>(b).Run();
+  switch (WayOf(*b.shape)) {
+    case Way::kTable:
+      return table::Multiply(b);
+    case Way::kSparse:
+      return sparse::Multiplier(b).Run();
+    default:
+      return FloatMultiplier<V16, 8>(b).Run();
   }
 }
 
@@ -31,8 +80,8 @@ const Variant float_avx512bw = {
     float_rows::Fits,
     float_rows::RowBytes,
     float_rows::Direct,
-    float_rows::Expand,
-    float_rows::Fill,
+    Expand,
+    Fill,
     PackedBytes,
     Pack,
     UnitBytes,
@@ -41,6 +90,7 @@ const Variant float_avx512bw = {
     Multiply,
     nullptr,
     table::Pays,
+    CostWords,
 };
 
 }  // namespace bnn::product

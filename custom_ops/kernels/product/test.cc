@@ -436,6 +436,45 @@ BNN_TEST("few and many rows of real-valued inputs share one copy of the weights"
   }
 }
 
+BNN_TEST("maps times filters that are mostly +1, -1 or 0 are exact") {
+  Random random(15);
+  for (const int mostly : {1, -1, 0}) {
+    for (const int64_t channels : {1, 5, 16, 40, 100}) {
+      Shape s;
+      s.x = s.y = random.OneOf<Element>({Element::kFloat32, Element::kFloat16});
+      s.codes = random.OneOf<Codes>({Codes::kTernary, Codes::kTernaryEqual});
+      s.channels = channels;
+      s.out_channels = random.Between(1, 70);
+      s.kernel_h = s.kernel_w = 3;
+      s.stride_h = s.stride_w = random.Between(1, 2);
+      s.pad_left = s.pad_top = 1;
+      s.pad_value = static_cast<int>(random.Between(-1, 1));
+      Case c = MakeCase(s, 2, random.Between(2, 20), random.Between(2, 20), true, &random);
+      uint32_t* plus = c.words.data();
+      uint32_t* minus = plus + c.words.size() / 2;
+      for (size_t i = 0; i < c.words.size() / 2; ++i) {
+        const uint32_t some = plus[i] | minus[i];
+        const auto few = static_cast<uint32_t>(random.Bits() & random.Bits() & random.Bits());
+        plus[i] = some & (mostly == 1 ? ~few : mostly == 0 ? plus[i] & few : few);
+        minus[i] = some & (mostly == -1 ? ~few : mostly == 0 ? minus[i] & few : few);
+      }
+      CheckCase(c, true, &random);
+    }
+  }
+}
+
+BNN_TEST("ternary filters of few real-valued channels add what they select") {
+  Shape s;
+  s.x = Element::kFloat32;
+  s.codes = Codes::kTernary;
+  s.channels = s.out_channels = 16;
+  s.kernel_h = s.kernel_w = 3;
+  if (!cpu::Has(cpu::kAvx512Bw, cpu::Supported())) return Check(true, "");
+  const Product product = Product::Select(s, cpu::Supported());
+  Check(product.name() == std::string("float_avx512bw"), "chosen");
+  Check(product.packed_bytes() <= 16 * 16 * 9 * 4 / 6, "weights of at most 1/6 of float32");
+}
+
 BNN_TEST("EqualScales accepts equal powers of two only") {
   const float equal[] = {1.0f, -0.5f, 4.0f}, other[] = {1.0f, 0.5f, 4.0f}, three[] = {3.0f};
   const float zero[] = {0.0f}, huge[] = {0x1p100f};

@@ -1,9 +1,11 @@
 // AVX-512: ternary codes times real-valued maps, by adding what the codes select.
 //
-// Lanes are output positions. A filter becomes two lists of places in the map, those of its +1 and
-// those of its -1, and every place costs one addition for sixteen positions: nothing is multiplied,
-// a code of 0 costs nothing, and neither channels nor filters are rounded up to a register. The
-// lists are made anew for every unit of work; in memory filters stay bits.
+// Lanes are output positions. The values that a filter meets fall into three sets, those under +1,
+// under -1 and under 0, whose sums together are the sum of the whole window, which all filters
+// share. So the largest set is never summed up: its sum is what the others leave of the window, and
+// a position costs at most two additions for three codes. A set is a list of places in the map,
+// made anew from bits for every unit of work. Neither channels nor filters are rounded up to a
+// register, and nothing is multiplied.
 //
 // Rows: float [channel][row]. Packed: uint16 [output channel][plane][(tap, channel) / 16].
 #ifndef BNN_KERNELS_PRODUCT_X86_AVX512BW_SPARSE_H_
@@ -24,7 +26,7 @@ namespace sparse {
 
 constexpr int64_t kLanes = V16::kLanes;
 constexpr int64_t kMostDepth = 1024;  // bounds the lists
-constexpr int kMostVectors = 6;       // of positions that share a look at the list
+constexpr int kMostVectors = 4;       // of positions that share a look at the list
 
 inline int64_t Depth(const Shape& s) { return Taps(s) * GroupChannels(s); }
 
@@ -100,20 +102,7 @@ inline void Fill(const Shape& s, Rows rows, int64_t first, int64_t count) {
 class Multiplier {
  public:
   explicit Multiplier(const Block& b)
-      : b_(b), s_(*b.shape), lists_(reinterpret_cast<int32_t*>(b.scratch)) {
-    const auto* x = reinterpret_cast<const int32_t*>(b.rows.base);
-    const int64_t count = b.rows.count * s_.channels;
-    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff),
-                  infinity = _mm512_set1_epi32(0x7f800000);
-    __m512i largest = _mm512_setzero_si512();
-    for (int64_t i = 0; i < count; i += kLanes) {
-      const auto lanes = static_cast<__mmask16>(
-          _bzhi_u32(0xffff, static_cast<uint32_t>(std::min(kLanes, count - i))));
-      const __m512i value = _mm512_maskz_loadu_epi32(lanes, x + i);
-      largest = _mm512_max_epi32(largest, _mm512_and_si512(value, magnitude));
-    }
-    all_finite_ = _mm512_cmpge_epi32_mask(largest, infinity) == 0;
-  }
+      : b_(b), s_(*b.shape), lists_(reinterpret_cast<int32_t*>(b.scratch)) {}
 
   void Run() {
     for (int64_t index = b_.strip_begin; index < b_.strip_end; ++index) {
@@ -127,6 +116,8 @@ class Multiplier {
   }
 
  private:
+  enum Set : uint8_t { kPlus, kMinus, kZero };
+
   // Tiles of positions of nearly equal size.
   void RunPositions() {
     const float* x = reinterpret_cast<const float*>(b_.rows.base);
@@ -150,10 +141,6 @@ class Multiplier {
         return SumTile<2>(x);
       case 3:
         return SumTile<3>(x);
-      case 4:
-        return SumTile<4>(x);
-      case 5:
-        return SumTile<5>(x);
       default:
         return SumTile<kMostVectors>(x);
     }
@@ -171,42 +158,60 @@ class Multiplier {
     }
   }
 
-  int32_t* List(int64_t o, int plane) { return lists_ + (2 * o + plane) * ListInts(s_); }
+  int32_t* List(int64_t o, int index) { return lists_ + (2 * o + index) * ListInts(s_); }
 
+  // Lists of the two smaller sets of filter o, in the order of Set.
   void MakeLists(int64_t o) {
     const auto* codes =
         reinterpret_cast<const uint16_t*>(b_.packed) + (strip_.first + o) * 2 * FilterWords(s_);
-    for (int plane = 0; plane < 2; ++plane) {
-      int32_t* list = List(o, plane);
-      for (int64_t i = 0; i < FilterWords(s_); ++i, ++codes) {
-        const __m512i places = _mm512_loadu_si512(places_ + i * kLanes);
-        _mm512_storeu_si512(list, _mm512_maskz_compress_epi32(*codes, places));
-        list += __builtin_popcount(*codes);
-      }
-      counts_[o][plane] = list - List(o, plane);
+    int64_t counts[3] = {0, 0, Depth(s_)};
+    for (int64_t i = 0; i < 2 * FilterWords(s_); ++i) {
+      const int64_t ones = __builtin_popcount(codes[i]);
+      counts[i / FilterWords(s_)] += ones;
+      counts[kZero] -= ones;
     }
+    rest_[o] = counts[kZero] >= std::max(counts[kPlus], counts[kMinus]) ? kZero
+               : counts[kPlus] >= counts[kMinus]                        ? kPlus
+                                                                        : kMinus;
+    int index = 0;
+    for (const Set set : {kPlus, kMinus, kZero}) {
+      if (set != rest_[o]) counts_[o][index] = MakeList(codes, set, List(o, index)), ++index;
+    }
+  }
+
+  int64_t MakeList(const uint16_t* codes, Set set, int32_t* list) const {
+    const int32_t* const begin = list;
+    for (int64_t i = 0; i < FilterWords(s_); ++i) {
+      const uint32_t plus = codes[i], minus = codes[FilterWords(s_) + i];
+      const uint32_t word = set == kPlus ? plus : set == kMinus ? minus : ~(plus | minus);
+      const int64_t left = Depth(s_) - i * kLanes;
+      const uint32_t lanes = word & (left >= kLanes ? 0xffffu : (1u << left) - 1u);
+      const __m512i places = _mm512_loadu_si512(places_ + i * kLanes);
+      _mm512_storeu_si512(list, _mm512_maskz_compress_epi32(static_cast<__mmask16>(lanes), places));
+      list += __builtin_popcount(lanes);
+    }
+    return list - begin;
   }
 
   template <int kVectors>
   void SumTile(const float* x) {
     const bool two_sums = s_.codes == Codes::kTernary;
-    __m512 spread[kVectors];
-    for (int v = 0; v < kVectors; ++v) spread[v] = _mm512_setzero_ps();
-    if (!all_finite_) SpreadInfinity<kVectors>(x, spread);
+    const __m512 zero = _mm512_setzero_ps();
+    __m512 window[kVectors];
+    AddPlaces<kVectors>(x, places_, Depth(s_), window);
     for (int64_t o = 0; o < strip_.count; ++o) {
-      __m512 sums[2][kVectors];
-      for (int plane = 0; plane < 2; ++plane) {
-        AddPlaces<kVectors>(x, List(o, plane), counts_[o][plane], sums[plane]);
-      }
+      __m512 a[kVectors], b[kVectors];
+      AddPlaces<kVectors>(x, List(o, 0), counts_[o][0], a);
+      AddPlaces<kVectors>(x, List(o, 1), counts_[o][1], b);
+      const Set rest = rest_[o];
       for (int v = 0; v < kVectors; ++v) {
-        float *first = turned_[0][v][o], *second = turned_[1][v][o];
-        sums[0][v] = _mm512_add_ps(sums[0][v], spread[v]);
-        if (two_sums) {
-          _mm512_store_ps(first, sums[0][v]);
-          _mm512_store_ps(second, sums[1][v]);
-        } else {
-          _mm512_store_ps(first, _mm512_sub_ps(sums[0][v], sums[1][v]));
-        }
+        const __m512 others = _mm512_sub_ps(_mm512_sub_ps(window[v], a[v]), b[v]);
+        __m512 plus = rest == kPlus ? others : a[v];
+        const __m512 minus = rest == kMinus ? others : rest == kPlus ? a[v] : b[v];
+        // By definition 0 times infinity joins one of the sums wherever a filter meets infinity.
+        plus = _mm512_fmadd_ps(window[v], zero, plus);
+        _mm512_store_ps(turned_[0][v][o], two_sums ? plus : _mm512_sub_ps(plus, minus));
+        if (two_sums) _mm512_store_ps(turned_[1][v][o], minus);
       }
     }
     for (int sum = 0; sum <= (two_sums ? 1 : 0); ++sum) TurnSums(sum, kVectors);
@@ -226,17 +231,6 @@ class Multiplier {
     for (int v = 0; v < kVectors; ++v) out[v] = sums[v];
   }
 
-  // By definition 0 times infinity joins one of the sums wherever a filter meets infinity.
-  template <int kVectors>
-  void SpreadInfinity(const float* x, __m512* spread) const {
-    for (int64_t k = 0; k < Depth(s_); ++k) {
-      for (int v = 0; v < kVectors; ++v) {
-        const __m512 value = _mm512_loadu_ps(x + places_[k] + v * kLanes);
-        spread[v] = _mm512_fmadd_ps(value, _mm512_setzero_ps(), spread[v]);
-      }
-    }
-  }
-
   // From [channel][position] to [position][channel].
   void TurnSums(int sum, int vectors) {
     for (int v = 0; v < vectors; ++v) {
@@ -254,10 +248,10 @@ class Multiplier {
   const Block& b_;
   const Shape& s_;
   int32_t* const lists_;
-  bool all_finite_ = true;
   Strip strip_ = {};
   Finisher<V16, static_cast<int>(kStrip), float> finisher_;
-  int64_t counts_[kStrip][2];
+  Set rest_[kStrip];           // the set that is not summed up
+  int64_t counts_[kStrip][2];  // of the other two
   alignas(64) int32_t places_[kMostDepth];
   alignas(64) float turned_[2][kMostVectors][kStrip][kLanes] = {};
   alignas(64) float sums_[2][kMostVectors * kLanes * kStrip] = {};

@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kItemBytes = size_t{1} << 20;  // rows of a block of images: half of a usual L2
 constexpr int64_t kUnitsPerThread = 4;          // so that threads which are late can be relieved
 constexpr double kUnitCodes = 1 << 19;          // products below which a second unit costs more
+constexpr int64_t kLineGrain = 8;               // floats of half a cache line
 constexpr int64_t kSlackRows = 16;              // a tile of rows may read past the last position
 
 size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -36,7 +37,9 @@ void LayOutLines(const Shape& s, Plan* plan) {
   plan->items = plan->batch;
   plan->images = 1;
   plan->split_y = s.stride_h != 1;
-  plan->split_x = s.stride_w != 1 || shared * 2 > plan->out_w * 3;
+  const bool whole = plan->variant->whole_lines != nullptr && plan->variant->whole_lines(s) &&
+                     plan->out_w % kLineGrain == 0;
+  plan->split_x = s.stride_w != 1 || shared * 2 > plan->out_w * 3 || whole;
   plan->lines = plan->split_y ? plan->out_h : plan->out_h + (s.kernel_h - 1) * s.dilation_h;
   plan->pitch = plan->split_x ? plan->out_w : shared;
   plan->valid = plan->out_w;

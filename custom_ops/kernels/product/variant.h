@@ -70,6 +70,9 @@ struct Variant {
   // Tells whether packed weights are words [strip][tap][word][plane][kStrip], a copy of which
   // serves all variants that do so. Null: never.
   bool (*packs_words)(const Shape&) = nullptr;
+  // Tells whether lines that begin at a cache line, or half one, are worth a copy of the rows for
+  // every kx. Null: never.
+  bool (*whole_lines)(const Shape&) = nullptr;
   // Words times strips of all filters that a position costs, where that is not what their sizes,
   // rounded up, say. Null: it is.
   double (*cost_words)(const Shape&) = nullptr;

@@ -102,8 +102,11 @@ class Finisher {
     lane_ = lane;
     codes_ = b.shape->codes;
     half_ = b.shape->y == Element::kFloat16;
-    pitch_ = b.plan->pitch;
-    valid_ = b.plan->valid;
+    // Lines without gaps are one line.
+    const bool gaps = b.plan->pitch != b.plan->valid;
+    pitch_ = gaps ? b.plan->pitch : kEndless;
+    valid_ = gaps ? b.plan->valid : kEndless;
+    plane_elements_ = 0;
     row_words_ = bits::WordCount(b.shape->out_channels);
     const int64_t left = strip.count - lane;
     channels_ = static_cast<int>(left < kPart ? left : kPart);
@@ -144,10 +147,23 @@ class Finisher {
     if (column_ >= valid_) Skip();
   }
 
+  // Tells whether StartPlanes may be used.
+  bool TakesPlanes() const { return mode_ == Mode::kPositions; }
+
+  // As Start, but sums are [channel][position], those of a channel `plane_elements` from the next.
+  // Whole vectors are read.
+  void StartPlanes(const Sum* sums, int64_t plane_elements, int64_t second, int64_t begin,
+                   int64_t count) {
+    Start(sums, 1, second, begin, count);
+    plane_elements_ = plane_elements;
+  }
+
   // Finishes the next outputs. Returns false when nothing is left.
   bool Step() {
     if (left_ <= 0) return false;
-    const int64_t count = mode_ == Mode::kPositions ? StepPositions() : StepRun();
+    const int64_t count = plane_elements_ != 0        ? StepPlanes()
+                          : mode_ == Mode::kPositions ? StepPositions()
+                                                      : StepRun();
     first_ += count * position_step_;
     words_ += count * row_words_;
     return left_ > 0;
@@ -164,6 +180,8 @@ class Finisher {
   // kCompare: bits are sums >= threshold. kBits: only bits. kChannels: Y is [position, channel].
   // kPositions: Y or residual is [channel, position].
   enum class Mode : uint8_t { kCompare, kBits, kChannels, kPositions };
+
+  static constexpr int64_t kEndless = int64_t{1} << 62;
 
   static int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -216,18 +234,34 @@ class Finisher {
     return count;
   }
 
-  // Up to and including bias, whose parameters go with the channel lanes.
+  // Outputs of one line whose sums are positions already.
+  int64_t StepPlanes() {
+    const int64_t run = Least(Least(valid_ - column_, left_), kGroup);
+    if (half_) {
+      FinishPlanes<uint16_t>(static_cast<int>(run));
+    } else {
+      FinishPlanes<float>(static_cast<int>(run));
+    }
+    Advance(run);
+    return run;
+  }
+
+  // Up to and including bias. `lanes` turns an array of StripEpilogue to the parameters of v.
+  template <typename Lanes>
+  Float FirstSteps(Float v, const Sum* second, const Lanes& lanes) const {
+    if (codes_ != Codes::kBinary) v = V::Mul(v, lanes(e_->w_pos));
+    if (codes_ == Codes::kTernary) v = V::Sub(v, V::Mul(V::FromSums(second), lanes(e_->w_neg)));
+    if (e_->has_min) v = V::Max(V::Broadcast(e_->acc_min), v);
+    if (e_->has_scale) v = V::Mul(v, lanes(e_->scale));
+    if (e_->has_bias) v = V::Add(v, lanes(e_->bias));
+    return v;
+  }
+
+  // Lanes are channels.
   Float FirstSteps(const Sum* sums, int part) const {
     const int at = lane_ + part;
-    Float v = V::FromSums(sums + part);
-    if (codes_ != Codes::kBinary) v = V::Mul(v, V::Load(e_->w_pos + at));
-    if (codes_ == Codes::kTernary) {
-      v = V::Sub(v, V::Mul(V::FromSums(sums + second_ + part), V::Load(e_->w_neg + at)));
-    }
-    if (e_->has_min) v = V::Max(V::Broadcast(e_->acc_min), v);
-    if (e_->has_scale) v = V::Mul(v, V::Load(e_->scale + at));
-    if (e_->has_bias) v = V::Add(v, V::Load(e_->bias + at));
-    return v;
+    return FirstSteps(V::FromSums(sums + part), sums + second_ + part,
+                      [at](const float* array) { return V::Load(array + at); });
   }
 
   // From slope on, up to the value that Y holds.
@@ -321,6 +355,28 @@ class Finisher {
       const int lanes = channels_ - part < V::kLanes ? channels_ - part : V::kLanes;
       bits = FinishTransposed<T>(v, lanes, part, count, bits);
     }
+    StorePositionBits(bits, count);
+  }
+
+  // Lanes are positions from the start.
+  template <typename T>
+  void FinishPlanes(int count) {
+    typename V::Int bits = V::ZeroWords();
+    for (int part = 0; part < channels_; part += V::kLanes) {
+      const int channels = channels_ - part < V::kLanes ? channels_ - part : V::kLanes;
+      Float v[V::kLanes];
+      for (int i = 0; i < channels; ++i) {
+        const int at = lane_ + part + i;
+        const Sum* sums = row_ + (part + i) * plane_elements_;
+        v[i] = FirstSteps(V::FromSums(sums), sums + second_,
+                          [at](const float* array) { return V::Broadcast(array[at]); });
+      }
+      bits = FinishTransposed<T>(v, channels, part, count, bits);
+    }
+    StorePositionBits(bits, count);
+  }
+
+  void StorePositionBits(typename V::Int bits, int count) const {
     if (store_ == Store::kNone) return;
     alignas(64) uint32_t words[kGroup];
     V::StoreWords(words, bits);
@@ -387,7 +443,8 @@ class Finisher {
   int64_t pitch_ = 0, valid_ = 0, row_words_ = 0, channel_step_ = 0, position_step_ = 0;
   // Of the next output: its sums, the elements of Y and Ybits, its place in the line.
   const Sum* row_ = nullptr;
-  int64_t row_elements_ = 0, second_ = 0, first_ = 0, words_ = 0, column_ = 0, left_ = 0;
+  int64_t row_elements_ = 0, plane_elements_ = 0, second_ = 0, first_ = 0, words_ = 0, column_ = 0,
+          left_ = 0;
   int64_t next_ = -1;  // position after those of the last Start
 };
 

@@ -14,14 +14,16 @@ Way WayOf(const Shape& s) {
   return table::Pays(s) ? Way::kTable : sparse::Pays(s) ? Way::kSparse : Way::kDense;
 }
 
+bool IsSparse(const Shape& s) { return WayOf(s) == Way::kSparse; }
+
 void Expand(const Shape& s, Rows rows, int64_t first, const Pixels& pixels) {
-  return WayOf(s) == Way::kSparse ? sparse::Expand(s, rows, first, pixels)
-                                  : float_rows::Expand(s, rows, first, pixels);
+  return IsSparse(s) ? sparse::Expand(s, rows, first, pixels)
+                     : float_rows::Expand(s, rows, first, pixels);
 }
 
 void Fill(const Shape& s, Rows rows, int64_t first, int64_t count) {
-  return WayOf(s) == Way::kSparse ? sparse::Fill(s, rows, first, count)
-                                  : float_rows::Fill(s, rows, first, count);
+  return IsSparse(s) ? sparse::Fill(s, rows, first, count)
+                     : float_rows::Fill(s, rows, first, count);
 }
 
 size_t PackedBytes(const Shape& s) {
@@ -58,7 +60,7 @@ size_t UnitBytes(const Shape& s) {
 }
 
 double CostWords(const Shape& s) {
-  if (WayOf(s) == Way::kSparse) return sparse::CostWords(s);
+  if (IsSparse(s)) return sparse::CostWords(s);
   return static_cast<double>(Strips(s) * GroupWords(s) * Taps(s) * Planes(s));
 }
 
@@ -90,6 +92,7 @@ const Variant float_avx512bw = {
     Multiply,
     nullptr,
     table::Pays,
+    IsSparse,
     CostWords,
 };
 

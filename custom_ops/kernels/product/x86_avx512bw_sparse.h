@@ -27,6 +27,7 @@ namespace sparse {
 constexpr int64_t kLanes = V16::kLanes;
 constexpr int64_t kMostDepth = 1024;  // bounds the lists
 constexpr int kMostVectors = 4;       // of positions that share a look at the list
+constexpr int64_t kTile = kMostVectors * kLanes;
 
 inline int64_t Depth(const Shape& s) { return Taps(s) * GroupChannels(s); }
 
@@ -127,8 +128,13 @@ class Multiplier {
       const int64_t begin = b_.position_begin + vectors * tile / tiles * kLanes;
       const int64_t end = b_.position_begin + vectors * (tile + 1) / tiles * kLanes;
       RunTile(x + begin, static_cast<int>((end - begin) / kLanes));
-      finisher_.Start(sums_[0], kStrip, kMostVectors * kLanes * kStrip, begin,
-                      std::min(end, b_.position_end) - begin);
+      const int64_t count = std::min(end, b_.position_end) - begin;
+      if (finisher_.TakesPlanes()) {
+        finisher_.StartPlanes(planes_[0][0], kTile, kStrip * kTile, begin, count);
+      } else {
+        TurnSums(count);
+        finisher_.Start(turned_[0], kStrip, kTile * kStrip, begin, count);
+      }
       finisher_.Finish();
     }
   }
@@ -210,11 +216,10 @@ class Multiplier {
         const __m512 minus = rest == kMinus ? others : rest == kPlus ? a[v] : b[v];
         // By definition 0 times infinity joins one of the sums wherever a filter meets infinity.
         plus = _mm512_fmadd_ps(window[v], zero, plus);
-        _mm512_store_ps(turned_[0][v][o], two_sums ? plus : _mm512_sub_ps(plus, minus));
-        if (two_sums) _mm512_store_ps(turned_[1][v][o], minus);
+        _mm512_store_ps(planes_[0][o] + v * kLanes, two_sums ? plus : _mm512_sub_ps(plus, minus));
+        if (two_sums) _mm512_store_ps(planes_[1][o] + v * kLanes, minus);
       }
     }
-    for (int sum = 0; sum <= (two_sums ? 1 : 0); ++sum) TurnSums(sum, kVectors);
   }
 
   template <int kVectors>
@@ -232,14 +237,16 @@ class Multiplier {
   }
 
   // From [channel][position] to [position][channel].
-  void TurnSums(int sum, int vectors) {
-    for (int v = 0; v < vectors; ++v) {
-      for (int64_t o = 0; o < strip_.count; o += kLanes) {
-        __m512 rows[kLanes];
-        for (int64_t i = 0; i < kLanes; ++i) rows[i] = _mm512_load_ps(turned_[sum][v][o + i]);
-        V16::Transpose(rows);
-        for (int64_t i = 0; i < kLanes; ++i) {
-          _mm512_store_ps(sums_[sum] + (v * kLanes + i) * kStrip + o, rows[i]);
+  void TurnSums(int64_t count) {
+    for (int sum = 0; sum <= (s_.codes == Codes::kTernary ? 1 : 0); ++sum) {
+      for (int64_t p = 0; p < count; p += kLanes) {
+        for (int64_t o = 0; o < strip_.count; o += kLanes) {
+          __m512 rows[kLanes];
+          for (int64_t i = 0; i < kLanes; ++i) rows[i] = _mm512_load_ps(planes_[sum][o + i] + p);
+          V16::Transpose(rows);
+          for (int64_t i = 0; i < kLanes; ++i) {
+            _mm512_store_ps(turned_[sum] + (p + i) * kStrip + o, rows[i]);
+          }
         }
       }
     }
@@ -253,8 +260,8 @@ class Multiplier {
   Set rest_[kStrip];           // the set that is not summed up
   int64_t counts_[kStrip][2];  // of the other two
   alignas(64) int32_t places_[kMostDepth];
-  alignas(64) float turned_[2][kMostVectors][kStrip][kLanes] = {};
-  alignas(64) float sums_[2][kMostVectors * kLanes * kStrip] = {};
+  alignas(64) float planes_[2][kStrip][kTile] = {};
+  alignas(64) float turned_[2][kTile * kStrip] = {};
 };
 
 }  // namespace sparse

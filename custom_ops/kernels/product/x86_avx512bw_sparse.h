@@ -72,6 +72,18 @@ inline void Pack(const Shape& s, const uint32_t* words, uint8_t* packed) {
 
 // ---- rows ----
 
+// to[i] = from[2 * i], of which the last is the last that is read.
+inline void CopyEven(const float* from, int64_t count, float* to) {
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  for (int64_t i = 0; i < count; i += kLanes, from += 2 * kLanes) {
+    const int some = static_cast<int>(std::min(kLanes, count - i));
+    const int read = 2 * some - 1;
+    const __m512 low = V16::LoadPart(from, std::min(read, V16::kLanes));
+    const __m512 high = V16::LoadPart(from + kLanes, std::max(read - V16::kLanes, 0));
+    V16::StorePart(to + i, some, _mm512_permutex2var_ps(low, even, high));
+  }
+}
+
 inline void Expand(const Shape& s, Rows rows, int64_t first, const Pixels& pixels) {
   float* row = reinterpret_cast<float*>(rows.base) + first;
   const int64_t step = pixels.pixel_step;
@@ -85,6 +97,8 @@ inline void Expand(const Shape& s, Rows rows, int64_t first, const Pixels& pixel
     const auto* x = static_cast<const float*>(pixels.x) + channel;
     if (step == 1) {
       std::memcpy(row, x, static_cast<size_t>(pixels.count) * sizeof(float));
+    } else if (step == 2) {
+      CopyEven(x, pixels.count, row);
     } else {
       for (int64_t p = 0; p < pixels.count; ++p) row[p] = x[p * step];
     }

@@ -6,11 +6,9 @@
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 #define BNN_UNROLL _Pragma("unroll")
-#define BNN_NO_UNROLL _Pragma("unroll 1")
 #else
 #include "host_cuda/cuda_on_host.h"
 #define BNN_UNROLL
-#define BNN_NO_UNROLL
 #endif
 
 #include <cstdint>

@@ -30,10 +30,6 @@ struct TensorTile {
   static constexpr int kStages = kDepth;
   static constexpr int kWeightRows = kPlanes * kColumns;
   static constexpr int kBlockWords = (kRows + kWeightRows) * kStageWords;  // of a stage
-  // The sums of a position as the epilogue takes them, at an odd distance: lanes read columns.
-  static constexpr int kSumStride = kSums * kWarpColumns + 1;
-  static constexpr int kWarpWords = 16 * kSumStride;  // of 16 positions
-  static_assert(kThreads / 32 * kWarpWords <= kStages * kBlockWords, "sums replace the stages");
 };
 
 struct TensorCall {
@@ -239,62 +235,45 @@ class TensorBlock {
     }
   }
 
-  // Sums go through shared memory 16 positions at a time, so that the code of the epilogue is there
-  // once and not for every register.
   BNN_DEVICE void Finish() {
-    cuda::WaitForCopies<0>();
-    __syncthreads();  // the stages have been read
-    uint32_t* sums = shared_ + thread_ / 32 * Tile::kWarpWords;
     BNN_UNROLL
     for (int i = 0; i < Tile::kRowTiles; ++i) {
-      StoreSums(i, reinterpret_cast<int*>(sums));
-      __syncwarp();
-      FinishRows(WarpRow() + i * 16, reinterpret_cast<const int*>(sums));
-      __syncwarp();
+      BNN_UNROLL
+      for (int half = 0; half < 2; ++half) FinishRow(i, half);
     }
   }
 
-  // Lane 4 * r + q has channels 2 * q and 2 * q + 1 of rows r and r + 8.
-  BNN_DEVICE void StoreSums(int i, int* sums) {
-    BNN_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      int* row = sums + (half * 8 + Lane() / 4) * Tile::kSumStride;
-      int row_count = row_counts_[i][half];
-      row_count += __shfl_xor_sync(~0u, row_count, 1);
-      row_count += __shfl_xor_sync(~0u, row_count, 2);
-      row[Tile::kSums * Tile::kWarpColumns] = row_count;
+  // One position: each of four lanes has 8 channels of the word of Ybits.
+  BNN_DEVICE void FinishRow(int i, int half) {
+    int row_count = row_counts_[i][half];
+    row_count += __shfl_xor_sync(~0u, row_count, 1);
+    row_count += __shfl_xor_sync(~0u, row_count, 2);
+    const int position = first_row_ + WarpRow() + i * 16 + half * 8 + Lane() / 4;
+    const int column = first_column_ + WarpColumn();  // first of the word
+    const int64_t word_channel = static_cast<int64_t>(group_) * c_.group_outputs + column;
+    const bool valid = position < c_.positions;
+    uint32_t bits = 0;
+    if (valid) {
+      const int area = c_.out_h * c_.out_w;
+      const int64_t image = position / area, place = position % area;
+      const InnerTaps inner = Inner(static_cast<int>(place));
       BNN_UNROLL
-      for (int sum = 0; sum < Tile::kSums; ++sum) {
+      for (int j = 0; j < Tile::kColumnTiles; ++j) {
         BNN_UNROLL
-        for (int j = 0; j < Tile::kColumnTiles * 2; ++j) {
-          row[sum * Tile::kWarpColumns + j / 2 * 8 + Lane() % 4 * 2 + j % 2] =
-              cuda::CountOf(sums_[sum][i][j / 2][half * 2 + j % 2]);
+        for (int e = 0; e < 2; ++e) {
+          const int bit = j * 8 + Lane() % 4 * 2 + e;
+          if (column + bit >= c_.group_outputs) continue;
+          const int64_t channel = word_channel + bit;
+          const float acc = Scaled(i, j, half * 2 + e, row_count, channel, inner);
+          const int64_t index = (image * c_.s.out_channels + channel) * area + place;
+          bits |= product::Finish(c_.s, c_.call, acc, channel, index) << bit;
         }
       }
     }
-  }
-
-  // Two lanes share a position: each has half of the channels of one word of Ybits.
-  BNN_DEVICE void FinishRows(int first, const int* sums) {
-    const int row = Lane() % 16, first_bit = Lane() / 16 * 16;
-    const int position = first_row_ + first + row;
-    const int column = first_column_ + WarpColumn();  // first of the word
-    const int64_t word_channel = static_cast<int64_t>(group_) * c_.group_outputs + column;
-    const int left = position < c_.positions ? c_.group_outputs - column - first_bit : 0;
-    const int64_t area = static_cast<int64_t>(c_.out_h) * c_.out_w;
-    const int64_t image = position / area, place = position % area;
-    const InnerTaps inner = Inner(static_cast<int>(place));
-    uint32_t bits = 0;
-    BNN_NO_UNROLL
-    for (int bit = first_bit; bit < first_bit + 16 && bit - first_bit < left; ++bit) {
-      const int64_t channel = word_channel + bit;
-      const float acc = Scaled(sums + row * Tile::kSumStride, bit, channel, inner);
-      const int64_t index = (image * c_.s.out_channels + channel) * area + place;
-      bits |= product::Finish(c_.s, c_.call, acc, channel, index) << bit;
-    }
     if (c_.call.ybits == nullptr) return;
-    bits |= __shfl_xor_sync(~0u, bits, 16);
-    if (left > 0 && first_bit == 0) {
+    bits |= __shfl_xor_sync(~0u, bits, 1);
+    bits |= __shfl_xor_sync(~0u, bits, 2);
+    if (valid && column < c_.group_outputs && Lane() % 4 == 0) {
       const int64_t words = (c_.s.out_channels + bits::kWordBits - 1) / bits::kWordBits;
       c_.call.ybits[position * words + word_channel / bits::kWordBits] = bits;
     }
@@ -310,15 +289,15 @@ class TensorBlock {
     return inner;
   }
 
-  // `row` holds the counts of each sum for 32 channels, then that of the row itself.
-  BNN_DEVICE float Scaled(const int* row, int bit, int64_t channel, const InnerTaps& inner) const {
-    const int row_count = row[Tile::kSums * Tile::kWarpColumns];
-    const int first = Dot(0, row[bit], row_count, channel) + Outside(0, channel, inner);
+  BNN_DEVICE float Scaled(int i, int j, int k, int row_count, int64_t channel,
+                          const InnerTaps& inner) const {
+    const int first =
+        Dot(0, cuda::CountOf(sums_[0][i][j][k]), row_count, channel) + Outside(0, channel, inner);
     if (Tile::codes == Codes::kBinary) return static_cast<float>(first);
     int second = 0;
     if (Tile::kSums == 2) {
-      const int count = row[(Tile::kSums - 1) * Tile::kWarpColumns + bit];
-      second = Dot(1, count, row_count, channel) + Outside(1, channel, inner);
+      second = Dot(1, cuda::CountOf(sums_[Tile::kSums - 1][i][j][k]), row_count, channel) +
+               Outside(1, channel, inner);
     }
     return ScaleSums<Tile::codes>(c_.call.epilogue, static_cast<float>(first),
                                   static_cast<float>(second), channel);

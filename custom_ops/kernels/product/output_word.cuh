@@ -13,7 +13,6 @@
 #include "base/bits.h"
 #include "base/cuda_kernel.h"
 #include "kernels/product/cuda.h"
-#include "kernels/product/epilogue.cuh"
 
 namespace bnn::product {
 
@@ -69,6 +68,38 @@ BNN_DEVICE void AddValue(float x, const uint32_t* w, int c, int lane,
     if (plus) sums->values[0][lane] += x;
     if (minus) sums->values[sums->kLast][lane] += x;
   }
+}
+
+BNN_DEVICE float At(const Vector& v, int64_t channel) { return v.data[channel * v.stride]; }
+
+BNN_DEVICE float LoadReal(Element type, const void* data, int64_t index) {
+  return type == Element::kFloat16 ? cuda::ToFloat(static_cast<const uint16_t*>(data)[index])
+                                   : static_cast<const float*>(data)[index];
+}
+
+// Rounds to the type of Y, stores if there is a Y, and returns what is (or would be) stored.
+BNN_DEVICE float StoreReal(Element type, void* data, int64_t index, float value) {
+  if (type == Element::kFloat16) {
+    uint16_t half;
+    cuda::Round(value, &half);
+    if (data != nullptr) static_cast<uint16_t*>(data)[index] = half;
+    return cuda::ToFloat(half);
+  }
+  if (data != nullptr) static_cast<float*>(data)[index] = value;
+  return value;
+}
+
+// The epilogue of one output; returns its bit.
+BNN_DEVICE uint32_t Finish(const Shape& s, const CudaCall& call, float acc, int64_t channel,
+                           int64_t index) {
+  const Epilogue& e = call.epilogue;
+  float v = acc < e.acc_min ? e.acc_min : acc;  // keeps NaN
+  v = v * At(e.scale, channel);
+  v = v + At(e.bias, channel);
+  v = v + LoadReal(s.y, e.residual, index * e.residual_stride);
+  v = v >= 0.0f ? v : v * At(e.slope, channel);
+  v = v + At(e.shift, channel);
+  return StoreReal(s.y, call.y, index, v) >= At(e.threshold, channel) ? 1u : 0u;
 }
 
 // One thread: word `i / positions` of the output channels at position `i % positions`. Unless all
@@ -177,10 +208,14 @@ struct OutputWord {
 
   BNN_DEVICE float Scaled(const AllSums& sums, int lane, int64_t taps, int64_t channel) const {
     const Sum sum = sums.values[0][lane];
-    if (codes != Codes::kBinary) {
-      const auto plus = static_cast<float>(sum) + sums.zeros;
-      const auto minus = static_cast<float>(sums.values[sums.kLast][lane]);
-      return ScaleSums<codes>(call.epilogue, plus, minus, channel);
+    if (codes == Codes::kTernary) {
+      const Sum minus = sums.values[sums.kLast][lane];
+      const float p = (static_cast<float>(sum) + sums.zeros) * At(call.epilogue.w_pos, channel);
+      const float n = static_cast<float>(minus) * At(call.epilogue.w_neg, channel);
+      return p - n;
+    }
+    if (codes == Codes::kTernaryEqual) {
+      return (static_cast<float>(sum) + sums.zeros) * At(call.epilogue.w_pos, channel);
     }
     if (kBits) return static_cast<float>(taps * z.group_channels - 2 * static_cast<int64_t>(sum));
     return static_cast<float>(sum);

@@ -1,7 +1,6 @@
 #include <cstring>
 
 #include "kernels/product/output_word.cuh"
-#include "kernels/product/tensor_bits.h"
 
 namespace bnn::product {
 namespace {
@@ -10,11 +9,6 @@ int64_t Taps(const Shape& s) { return s.kernel_h * s.kernel_w; }
 int64_t GroupWords(const Shape& s) { return bits::WordCount(s.channels / s.group); }
 int64_t Planes(const Shape& s) { return s.codes == Codes::kBinary ? 1 : 2; }
 int64_t OutWords(const Shape& s) { return bits::WordCount(s.out_channels); }
-
-// Words of the weights of output_word.cuh; those for tensor cores follow.
-int64_t PlainWords(const Shape& s) {
-  return OutWords(s) * Taps(s) * GroupWords(s) * Planes(s) * kLanes;
-}
 
 }  // namespace
 
@@ -26,14 +20,13 @@ CudaProduct CudaProduct::Select(const Shape& shape, int capability) {
 }
 
 const char* CudaProduct::name() const {
-  if (FitsTensor(shape_, capability_)) return TensorName(capability_);
   return shape_.x == Element::kBits ? "bits_cuda_popc" : "float_cuda";
 }
 
 size_t CudaProduct::packed_bytes() const {
-  int64_t words = PlainWords(shape_);
-  if (FitsTensor(shape_, capability_)) words += LayoutTensor(shape_).words;
-  return static_cast<size_t>(words) * sizeof(uint32_t);
+  return static_cast<size_t>(OutWords(shape_) * Taps(shape_) * GroupWords(shape_) * Planes(shape_) *
+                             kLanes) *
+         sizeof(uint32_t);
 }
 
 void CudaProduct::Pack(const uint32_t* words, void* packed) const {
@@ -48,7 +41,6 @@ void CudaProduct::Pack(const uint32_t* words, void* packed) const {
       }
     }
   }
-  if (FitsTensor(shape_, capability_)) PackTensor(shape_, words, to + PlainWords(shape_));
 }
 
 cuda::Status CudaProduct::Launch(const CudaCall& call, cuda::Stream stream) const {
@@ -63,10 +55,6 @@ cuda::Status CudaProduct::Launch(const CudaCall& call, cuda::Stream stream) cons
   z.group_words = GroupWords(s);
   z.last_mask = bits::LastWordMask(z.group_channels);
   if (z.positions == 0) return 0;
-  if (FitsTensor(s, capability_) && FitsTensor(s, call, z.positions)) {
-    const uint32_t* packed = static_cast<const uint32_t*>(call.packed) + PlainWords(s);
-    return LaunchTensor(s, call, packed, capability_, stream);
-  }
   if (s.x == Element::kBits) return LaunchBits(s, call, z, stream);
   if (s.x == Element::kFloat32) return LaunchFloats(s, call, z, stream);
   return LaunchHalves(s, call, z, stream);

@@ -10,7 +10,7 @@ struct HostDevice {
   int capability;
 };
 
-inline constexpr HostDevice kHostDevices[] = {{"sm75", 75}, {"sm90", 90}, {"sm100", 100}};
+inline constexpr HostDevice kHostDevices[] = {{"sm75", 75}};
 
 // Returns the device that BNNDEPLOY_ISA names, the first without one; throws for an unknown name.
 const HostDevice& ChosenDevice();

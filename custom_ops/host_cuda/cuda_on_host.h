@@ -1,14 +1,12 @@
-// Runs CUDA kernels on the host: what their source needs of CUDA, for the C++ compiler. Threads of
-// a kernel launched by Launch run one after the other to their end, so it must not exchange data
-// within a block; LaunchFibers (fibers.h) runs kernels that do.
+// Runs CUDA kernels on the host: what their source needs of CUDA, for the C++ compiler. Threads run
+// one after the other, so kernels must not exchange data within a block.
 #ifndef BNN_HOST_CUDA_CUDA_ON_HOST_H_
 #define BNN_HOST_CUDA_CUDA_ON_HOST_H_
 
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __launch_bounds__(...)
-#define __shared__ static thread_local  // a block's threads share one thread of the host
+#define __launch_bounds__(threads)
 
 namespace bnn::host_cuda {
 
@@ -21,7 +19,6 @@ inline thread_local Index block_index, thread_index;
 template <typename Kernel, typename... Arguments>
 void Launch(const Kernel& kernel, unsigned blocks, unsigned threads,
             const Arguments&... arguments) {
-  block_index = thread_index = {};
   for (block_index.x = 0; block_index.x < blocks; ++block_index.x) {
     for (thread_index.x = 0; thread_index.x < threads; ++thread_index.x) kernel(arguments...);
   }

@@ -60,7 +60,7 @@ sanitize: setup
 	  tests/ops/test_shape_inference.py
 
 # The operators as ONNX Runtime runs them on the CUDA provider.
-OPERATOR_TESTS := $(addprefix tests/ops/test_,products.py elementwise.py pack_unpack.py \
+OPERATOR_TESTS := $(addprefix tests/ops/test_,products.py product_tiles.py elementwise.py pack_unpack.py \
   max_pool_bits.py bad_input.py shape_inference.py altered_nodes.py)
 HAS_GPU := nvidia-smi >/dev/null 2>&1
 

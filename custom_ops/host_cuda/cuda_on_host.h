@@ -1,7 +1,8 @@
-// Runs CUDA kernels on the host: what their source needs of CUDA, for the C++ compiler. Threads run
-// one after the other, so kernels must not exchange data within a block.
+// Runs CUDA kernels on the host: what their source needs of CUDA, for the C++ compiler.
 #ifndef BNN_HOST_CUDA_CUDA_ON_HOST_H_
 #define BNN_HOST_CUDA_CUDA_ON_HOST_H_
+
+#include "host_cuda/block.h"
 
 #define __global__
 #define __device__
@@ -10,16 +11,12 @@
 
 namespace bnn::host_cuda {
 
-struct Index {
-  unsigned x = 0, y = 0, z = 0;
-};
-
-inline thread_local Index block_index, thread_index;
-
+// Runs threads one after the other, which kernels that exchange nothing within a block allow.
 template <typename Kernel, typename... Arguments>
 void Launch(const Kernel& kernel, unsigned blocks, unsigned threads,
             const Arguments&... arguments) {
-  for (block_index.x = 0; block_index.x < blocks; ++block_index.x) {
+  block_index = {};
+  for (; block_index.x < blocks; ++block_index.x) {
     for (thread_index.x = 0; thread_index.x < threads; ++thread_index.x) kernel(arguments...);
   }
 }

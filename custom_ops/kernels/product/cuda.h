@@ -5,6 +5,7 @@
 
 #include "base/cuda.h"
 #include "kernels/product/product.h"
+#include "kernels/product/tensor_weights.h"
 
 namespace bnn::product {
 
@@ -18,14 +19,22 @@ struct CudaCall {
   Epilogue epilogue;
 };
 
+// What the choice of a kernel asks of a device.
+struct CudaDevice {
+  int capability;  // compute capability, such as 90 for 9.0
+  int multiprocessors;
+};
+
 // The kernels chosen for one node: by its shape and by the device.
 class CudaProduct {
  public:
-  // `capability` is the compute capability of the device, such as 90 for 9.0.
-  static CudaProduct Select(const Shape& shape, int capability);
+  static CudaProduct Select(const Shape& shape, const CudaDevice& device);
 
   // Name of the kernel for many positions.
   const char* name() const;
+
+  // Readies the kernels on the current device; once, before the first launch there.
+  cuda::Status Prepare() const;
 
   // Bytes that Pack writes.
   size_t packed_bytes() const;
@@ -40,7 +49,9 @@ class CudaProduct {
 
  private:
   Shape shape_;
-  int capability_ = 0;
+  CudaDevice device_ = {};
+  bool tensor_ = false;           // whether tensor cores serve calls of more than kFewPositions
+  TensorWeights tensor_weights_;  // behind those of the kernel that serves the others
 };
 
 }  // namespace bnn::product

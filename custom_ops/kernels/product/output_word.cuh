@@ -12,18 +12,11 @@
 
 #include "base/bits.h"
 #include "base/cuda_kernel.h"
-#include "kernels/product/cuda.h"
+#include "kernels/product/epilogue.cuh"
 
 namespace bnn::product {
 
 inline constexpr int kLanes = 32;  // output channels of a thread
-
-// Sizes that follow from shape and call.
-struct Sizes {
-  int64_t out_h, out_w, positions;
-  int64_t group_channels, group_outputs, group_words;
-  uint32_t last_mask;  // bits of the last word of a group that hold channels
-};
 
 // The sums of `lanes` output channels: one each, or for two scales one for each plane.
 template <typename Sum, Codes codes, int lanes>
@@ -68,38 +61,6 @@ BNN_DEVICE void AddValue(float x, const uint32_t* w, int c, int lane,
     if (plus) sums->values[0][lane] += x;
     if (minus) sums->values[sums->kLast][lane] += x;
   }
-}
-
-BNN_DEVICE float At(const Vector& v, int64_t channel) { return v.data[channel * v.stride]; }
-
-BNN_DEVICE float LoadReal(Element type, const void* data, int64_t index) {
-  return type == Element::kFloat16 ? cuda::ToFloat(static_cast<const uint16_t*>(data)[index])
-                                   : static_cast<const float*>(data)[index];
-}
-
-// Rounds to the type of Y, stores if there is a Y, and returns what is (or would be) stored.
-BNN_DEVICE float StoreReal(Element type, void* data, int64_t index, float value) {
-  if (type == Element::kFloat16) {
-    uint16_t half;
-    cuda::Round(value, &half);
-    if (data != nullptr) static_cast<uint16_t*>(data)[index] = half;
-    return cuda::ToFloat(half);
-  }
-  if (data != nullptr) static_cast<float*>(data)[index] = value;
-  return value;
-}
-
-// The epilogue of one output; returns its bit.
-BNN_DEVICE uint32_t Finish(const Shape& s, const CudaCall& call, float acc, int64_t channel,
-                           int64_t index) {
-  const Epilogue& e = call.epilogue;
-  float v = acc < e.acc_min ? e.acc_min : acc;  // keeps NaN
-  v = v * At(e.scale, channel);
-  v = v + At(e.bias, channel);
-  v = v + LoadReal(s.y, e.residual, index * e.residual_stride);
-  v = v >= 0.0f ? v : v * At(e.slope, channel);
-  v = v + At(e.shift, channel);
-  return StoreReal(s.y, call.y, index, v) >= At(e.threshold, channel) ? 1u : 0u;
 }
 
 // One thread: word `i / positions` of the output channels at position `i % positions`. Unless all
@@ -203,7 +164,8 @@ struct OutputWord {
   BNN_DEVICE uint32_t Output(const AllSums& sums, int lane, int64_t taps, int64_t channel,
                              int64_t y) const {
     const float acc = Scaled(sums, lane, taps, channel);
-    return Finish(s, call, acc, channel, y + channel * z.out_h * z.out_w);
+    return Finish(s, call, LoadChannel(s, call.epilogue, channel), acc,
+                  y + channel * z.out_h * z.out_w);
   }
 
   BNN_DEVICE float Scaled(const AllSums& sums, int lane, int64_t taps, int64_t channel) const {

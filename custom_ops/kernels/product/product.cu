@@ -1,6 +1,8 @@
 #include <cstring>
 
+#include "base/cuda_tensor.h"
 #include "kernels/product/output_word.cuh"
+#include "kernels/product/tensor_launch.h"
 
 namespace bnn::product {
 namespace {
@@ -10,23 +12,46 @@ int64_t GroupWords(const Shape& s) { return bits::WordCount(s.channels / s.group
 int64_t Planes(const Shape& s) { return s.codes == Codes::kBinary ? 1 : 2; }
 int64_t OutWords(const Shape& s) { return bits::WordCount(s.out_channels); }
 
+// Bytes of the weights in the order of output_word.cuh.
+size_t WordBytes(const Shape& s) {
+  return static_cast<size_t>(OutWords(s) * Taps(s) * GroupWords(s) * Planes(s) * kLanes) *
+         sizeof(uint32_t);
+}
+
+// Calls of so few output positions would leave most rows of a tile empty.
+constexpr int64_t kFewPositions = 4;
+
 }  // namespace
 
-CudaProduct CudaProduct::Select(const Shape& shape, int capability) {
+CudaProduct CudaProduct::Select(const Shape& shape, const CudaDevice& device) {
   CudaProduct product;
   product.shape_ = shape;
-  product.capability_ = capability;
+  product.device_ = device;
+  product.tensor_ = FitsTensorBits(shape);
+  product.tensor_weights_.offset = WordBytes(shape);
   return product;
 }
 
 const char* CudaProduct::name() const {
-  return shape_.x == Element::kBits ? "bits_cuda_popc" : "float_cuda";
+  if (shape_.x != Element::kBits) return "float_cuda";
+  if (!tensor_) return "bits_cuda_popc";
+  switch (cuda::NativeBitProduct(device_.capability)) {
+    case cuda::BitProduct::kXor:
+      return "bits_cuda_xor";
+    case cuda::BitProduct::kAnd:
+      return "bits_cuda_and";
+    default:
+      return "bits_cuda_bytes";
+  }
+}
+
+cuda::Status CudaProduct::Prepare() const {
+  return tensor_ ? PrepareTensorBits(shape_, device_) : 0;
 }
 
 size_t CudaProduct::packed_bytes() const {
-  return static_cast<size_t>(OutWords(shape_) * Taps(shape_) * GroupWords(shape_) * Planes(shape_) *
-                             kLanes) *
-         sizeof(uint32_t);
+  const size_t bytes = WordBytes(shape_);
+  return tensor_ ? bytes + tensor_weights_.bytes(shape_, static_cast<int>(Planes(shape_))) : bytes;
 }
 
 void CudaProduct::Pack(const uint32_t* words, void* packed) const {
@@ -41,6 +66,7 @@ void CudaProduct::Pack(const uint32_t* words, void* packed) const {
       }
     }
   }
+  if (tensor_) PackTensorBits(shape_, words, tensor_weights_, packed);
 }
 
 cuda::Status CudaProduct::Launch(const CudaCall& call, cuda::Stream stream) const {
@@ -55,6 +81,9 @@ cuda::Status CudaProduct::Launch(const CudaCall& call, cuda::Stream stream) cons
   z.group_words = GroupWords(s);
   z.last_mask = bits::LastWordMask(z.group_channels);
   if (z.positions == 0) return 0;
+  if (tensor_ && z.positions > kFewPositions && z.positions <= INT32_MAX) {
+    return LaunchTensorBits(s, call, z, tensor_weights_, device_, stream);
+  }
   if (s.x == Element::kBits) return LaunchBits(s, call, z, stream);
   if (s.x == Element::kFloat32) return LaunchFloats(s, call, z, stream);
   return LaunchHalves(s, call, z, stream);

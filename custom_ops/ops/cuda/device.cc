@@ -19,13 +19,17 @@ void CopyAndWait(void* to, const void* from, size_t bytes) {
 
 }  // namespace
 
-int DeviceCapability() {
-  int device = 0, major = 0, minor = 0;
-  constexpr const char* kWhat = "asking for the device's compute capability";
-  CheckCuda(cudaGetDevice(&device), kWhat);
-  CheckCuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), kWhat);
-  CheckCuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), kWhat);
-  return major * 10 + minor;
+product::CudaDevice CurrentDevice() {
+  int device = 0;
+  CheckCuda(cudaGetDevice(&device), "asking for the device");
+  const auto ask = [device](cudaDeviceAttr attribute) {
+    int value = 0;
+    CheckCuda(cudaDeviceGetAttribute(&value, attribute, device), "asking for the device's limits");
+    return value;
+  };
+  const int major = ask(cudaDevAttrComputeCapabilityMajor);
+  const int minor = ask(cudaDevAttrComputeCapabilityMinor);
+  return {major * 10 + minor, ask(cudaDevAttrMultiProcessorCount)};
 }
 
 void CopyToHost(void* to, const void* from, size_t bytes) { CopyAndWait(to, from, bytes); }

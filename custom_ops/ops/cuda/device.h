@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "base/cuda.h"
+#include "kernels/product/cuda.h"
 
 namespace bnn::ops {
 
-// Returns the compute capability of the session's device, such as 90 for 9.0. ONNX Runtime makes
-// that device current before it creates kernels and before each run.
-int DeviceCapability();
+// Describes the session's device. ONNX Runtime makes that device current before it creates kernels
+// and before each run.
+product::CudaDevice CurrentDevice();
 
 // Copies and waits until that is done. ONNX Runtime may keep an initializer in either memory.
 void CopyToHost(void* to, const void* from, size_t bytes);

@@ -10,7 +10,8 @@ struct HostDevice {
   int capability;
 };
 
-inline constexpr HostDevice kHostDevices[] = {{"sm75", 75}};
+inline constexpr HostDevice kHostDevices[] = {
+    {"sm75", 75}, {"sm80", 80}, {"sm90", 90}, {"sm100", 100}};
 
 // Returns the device that BNNDEPLOY_ISA names, the first without one; throws for an unknown name.
 const HostDevice& ChosenDevice();

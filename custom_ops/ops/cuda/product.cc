@@ -67,7 +67,8 @@ class CudaProductOp : public ProductOp {
     if (HaveEqualScales(vectors(), shape.out_channels)) {
       shape.codes = product::Codes::kTernaryEqual;
     }
-    product_ = CudaProduct::Select(shape, DeviceCapability());
+    product_ = CudaProduct::Select(shape, CurrentDevice());
+    CheckCuda(product_->Prepare(), "preparing its kernel");
     std::vector<uint8_t> packed(product_->packed_bytes());
     product_->Pack(words.data(), packed.data());
     packed_.emplace(allocator_, packed.size());

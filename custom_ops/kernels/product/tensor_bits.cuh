@@ -1,0 +1,331 @@
+// Products of bits on tensor cores, as matrix products whose rows are output positions, whose
+// columns are output channels and whose depth is [kernel taps][words of a group]. Rows of X are
+// gathered while they are copied to shared memory, a stage of 1024 bits ahead; outside X they are
+// zeros, which count as -1, and a table of sums over taps makes up for another pad value.
+//
+// Packed weights: see TensorWeights.
+#ifndef BNN_KERNELS_PRODUCT_TENSOR_BITS_CUH_
+#define BNN_KERNELS_PRODUCT_TENSOR_BITS_CUH_
+
+#include "base/cuda_tensor.h"
+#include "kernels/product/epilogue.cuh"
+#include "kernels/product/tensor_weights.h"
+
+namespace bnn::product {
+
+inline constexpr int kStageWords = 32;  // of a row
+inline constexpr int kChunkWords = 4;   // 16 bytes, what ldmatrix reads at once
+
+// Where a chunk of a row lies in a stage: chunks change places by row, so that eight rows next to
+// each other differ in their memory banks, both when they are written and when they are read.
+BNN_DEVICE int ChunkAt(int row, int chunk) {
+  return row * kStageWords + (chunk ^ (row & 7)) * kChunkWords;
+}
+
+// One block: kTile positions by kTile channels. A row of kWideRows is copied 16 bytes at a time.
+template <Codes codes, int kTile, bool kWideRows>
+struct TensorTile {
+  static constexpr int kPlanes = codes == Codes::kBinary ? 1 : 2;
+  static constexpr int kSums = codes == Codes::kTernary ? 2 : 1;
+  static constexpr int kWarpRows = kTile == 128 ? 64 : 32, kWarpColumns = 32;
+  static constexpr int kRowTiles = kWarpRows / 16, kColumnTiles = kWarpColumns / 8;
+  static constexpr int kWarpsDown = kTile / kWarpRows;
+  static constexpr int kThreads = kWarpsDown * (kTile / kWarpColumns) * cuda::kWarp;
+  static constexpr int kStages = kPlanes == 1 ? 3 : 2;
+  static constexpr int kStageSize = (1 + kPlanes) * kTile * kStageWords;
+
+  // The upper left input pixel of an output position, and its image.
+  struct Window {
+    int32_t top, left;
+    int64_t image;
+  };
+
+  static constexpr int kSharedBytes =
+      kStages * kStageSize * static_cast<int>(sizeof(uint32_t)) + kTile * sizeof(Window);
+
+  struct State {
+    int sums[kSums][kRowTiles][kColumnTiles][4] = {};
+    int ones[kRowTiles][2] = {};  // bits of the rows of X, where the formula wants them
+  };
+
+  Shape s;
+  CudaCall call;
+  Sizes z;
+  TensorWeights w;
+  int capability;
+
+  BNN_DEVICE void operator()(uint32_t* shared) const {
+#if defined(__CUDA_ARCH__)
+    Run<cuda::NativeBitProduct(0)>(shared);
+#elif !defined(__CUDACC__)
+    switch (cuda::NativeBitProduct(capability)) {
+      case cuda::BitProduct::kXor:
+        return Run<cuda::BitProduct::kXor>(shared);
+      case cuda::BitProduct::kAnd:
+        return Run<cuda::BitProduct::kAnd>(shared);
+      case cuda::BitProduct::kBytes:
+        return Run<cuda::BitProduct::kBytes>(shared);
+    }
+#endif
+  }
+
+  BNN_DEVICE int64_t FirstRow() const { return static_cast<int64_t>(blockIdx.x) * kTile; }
+  BNN_DEVICE int FirstColumn() const { return static_cast<int>(blockIdx.y) * kTile; }
+  BNN_DEVICE int64_t Group() const { return blockIdx.z; }
+
+  template <cuda::BitProduct product>
+  BNN_DEVICE void Run(uint32_t* shared) const {
+    auto* windows = reinterpret_cast<Window*>(shared + kStages * kStageSize);
+    FindWindows(windows);
+    cuda::Barrier();
+    const int depth = w.depth(s), steps = (depth + kStageWords - 1) / kStageWords;
+    State state;
+    BNN_UNROLL
+    for (int stage = 0; stage < kStages - 1; ++stage) {
+      if (stage < steps) CopyStage(shared + stage * kStageSize, windows, stage);
+      cuda::CommitCopies();
+    }
+    for (int step = 0; step < steps; ++step) {
+      cuda::WaitCopies<kStages - 2>();
+      cuda::Barrier();  // the stage has arrived for all, and all are done with the one before
+      const int ahead = step + kStages - 1;
+      if (ahead < steps) CopyStage(shared + ahead % kStages * kStageSize, windows, ahead);
+      cuda::CommitCopies();
+      MultiplyStage<product>(shared + step % kStages * kStageSize, &state);
+    }
+    Store<product>(&state, steps);
+  }
+
+  BNN_DEVICE void FindWindows(Window* windows) const {
+    for (int row = static_cast<int>(threadIdx.x); row < kTile; row += kThreads) {
+      const int64_t position = FirstRow() + row, area = z.out_h * z.out_w;
+      const int64_t at = position % area;
+      Window window;
+      window.top = static_cast<int32_t>(at / z.out_w * s.stride_h - s.pad_top);
+      window.left = static_cast<int32_t>(at % z.out_w * s.stride_w - s.pad_left);
+      window.image = position < z.positions ? position / area : -1;
+      windows[row] = window;
+    }
+  }
+
+  BNN_DEVICE void CopyStage(uint32_t* stage, const Window* windows, int step) const {
+    if constexpr (kWideRows) {
+      CopyRows<4>(stage, windows, step);
+    } else if (z.group_words % 2 == 0) {
+      CopyRows<2>(stage, windows, step);
+    } else {
+      CopyRows<1>(stage, windows, step);
+    }
+    BNN_UNROLL
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      CopyColumns(stage + (1 + plane) * kTile * kStageWords, plane, step);
+    }
+  }
+
+  // Gathers the words [32 * step, 32 * step + 32) of the rows, kUnit words of one tap at a time.
+  template <int kUnit>
+  BNN_DEVICE void CopyRows(uint32_t* to, const Window* windows, int step) const {
+    constexpr int kUnits = kStageWords / kUnit;  // of a row
+    const int thread = static_cast<int>(threadIdx.x), unit = thread % kUnits;
+    const int word = step * kStageWords + unit * kUnit;
+    const int words = static_cast<int>(z.group_words);
+    const int tap = word / words, part = word % words;
+    const int down = tap / static_cast<int>(s.kernel_w) * static_cast<int>(s.dilation_h);
+    const int right = tap % static_cast<int>(s.kernel_w) * static_cast<int>(s.dilation_w);
+    const bool deep = word < w.depth(s);
+    const auto* x = static_cast<const uint32_t*>(call.x);
+    BNN_UNROLL
+    for (int row = thread / kUnits; row < kTile; row += kThreads / kUnits) {
+      const Window window = windows[row];
+      const int64_t y = window.top + down, column = window.left + right;
+      const bool inside = deep && window.image >= 0 && y >= 0 && y < call.height && column >= 0 &&
+                          column < call.width;
+      const int64_t pixel = (window.image * call.height + y) * call.width + column;
+      const uint32_t* from = x + (pixel * s.group + Group()) * words + part;
+      const int chunk = unit * kUnit / kChunkWords, within = unit * kUnit % kChunkWords;
+      cuda::CopyAsync<kUnit * 4>(to + ChunkAt(row, chunk) + within, inside ? from : x, inside);
+    }
+  }
+
+  BNN_DEVICE void CopyColumns(uint32_t* to, int plane, int step) const {
+    constexpr int kUnits = kStageWords / kChunkWords;
+    const int thread = static_cast<int>(threadIdx.x), chunk = thread % kUnits;
+    const int word = step * kStageWords + chunk * kChunkWords;
+    BNN_UNROLL
+    for (int column = thread / kUnits; column < kTile; column += kThreads / kUnits) {
+      const int channel = FirstColumn() + column;
+      const bool inside = word < w.pitch(s) && channel < z.group_outputs;
+      const uint32_t* from = w.words(call.packed);
+      if (inside) from += w.word(s, plane, Group() * z.group_outputs + channel, word);
+      cuda::CopyAsync<16>(to + ChunkAt(column, chunk), from, inside);
+    }
+  }
+
+  template <cuda::BitProduct product>
+  static constexpr bool WantsOnes() {
+    return codes == Codes::kTernary ? product == cuda::BitProduct::kXor
+                                    : codes == Codes::kBinary && product != cuda::BitProduct::kXor;
+  }
+
+  BNN_DEVICE int Lane() const { return static_cast<int>(threadIdx.x) % cuda::kWarp; }
+  BNN_DEVICE int WarpRow() const {
+    return static_cast<int>(threadIdx.x) / cuda::kWarp % kWarpsDown * kWarpRows;
+  }
+  BNN_DEVICE int WarpColumn() const {
+    return static_cast<int>(threadIdx.x) / cuda::kWarp / kWarpsDown * kWarpColumns;
+  }
+
+  template <cuda::BitProduct product>
+  BNN_DEVICE void MultiplyStage(const uint32_t* stage, State* state) const {
+    const int lane = Lane();
+    BNN_UNROLL
+    for (int chunk = 0; chunk < kStageWords / kChunkWords; chunk += 2) {
+      uint32_t rows[kRowTiles][4];
+      BNN_UNROLL
+      for (int i = 0; i < kRowTiles; ++i) {
+        const int row = WarpRow() + i * 16 + lane % 16;
+        cuda::LoadMatrices(rows[i], stage + ChunkAt(row, chunk + lane / 16));
+        if constexpr (WantsOnes<product>()) {
+          state->ones[i][0] += cuda::CountBits(rows[i][0]) + cuda::CountBits(rows[i][2]);
+          state->ones[i][1] += cuda::CountBits(rows[i][1]) + cuda::CountBits(rows[i][3]);
+        }
+      }
+      BNN_UNROLL
+      for (int plane = 0; plane < kPlanes; ++plane) {
+        const uint32_t* columns = stage + (1 + plane) * kTile * kStageWords;
+        MultiplyPlane<product>(columns, plane, chunk, rows, state);
+      }
+    }
+  }
+
+  // kTernaryEqual counts both planes in one sum: with AND the ones of X under +1 and its zeros
+  // under -1, with XOR what differs from -1 and what does not from +1.
+  template <cuda::BitProduct product>
+  BNN_DEVICE void MultiplyPlane(const uint32_t* columns, int plane, int chunk,
+                                const uint32_t (&rows)[kRowTiles][4], State* state) const {
+    const int lane = Lane();
+    constexpr int kInverted = product == cuda::BitProduct::kXor ? 0 : 1;  // the plane that meets ~x
+    const uint32_t invert = codes == Codes::kTernaryEqual && plane == kInverted ? ~0u : 0u;
+    BNN_UNROLL
+    for (int j = 0; j < kColumnTiles; j += 2) {
+      uint32_t words[4];
+      const int column = WarpColumn() + j * 8 + lane % 8 + lane / 16 * 8;
+      cuda::LoadMatrices(words, columns + ChunkAt(column, chunk + lane / 8 % 2));
+      BNN_UNROLL
+      for (int k = 0; k < 2; ++k) {
+        const uint32_t pair[2] = {cuda::PrepareColumn<product>(words[2 * k]),
+                                  cuda::PrepareColumn<product>(words[2 * k + 1])};
+        BNN_UNROLL
+        for (int i = 0; i < kRowTiles; ++i) {
+          const uint32_t x[4] = {rows[i][0] ^ invert, rows[i][1] ^ invert, rows[i][2] ^ invert,
+                                 rows[i][3] ^ invert};
+          cuda::MultiplyBits<product>(state->sums[kSums == 1 ? 0 : plane][i][j + k], x, pair);
+        }
+      }
+    }
+  }
+
+  template <cuda::BitProduct product>
+  BNN_DEVICE void Store(State* state, int steps) const {
+    const int lane = Lane();
+    if constexpr (WantsOnes<product>()) {
+      BNN_UNROLL
+      for (int i = 0; i < kRowTiles * 2; ++i) {  // four lanes share a row
+        auto ones = static_cast<uint32_t>(state->ones[i / 2][i % 2]);
+        ones += cuda::ShuffleXor(ones, 1);
+        ones += cuda::ShuffleXor(ones, 2);
+        state->ones[i / 2][i % 2] = static_cast<int>(ones);
+      }
+    }
+    uint32_t bits[kRowTiles * 2] = {};
+    BNN_UNROLL
+    for (int i = 0; i < kColumnTiles * 2; ++i) {
+      const int column = i / 2 * 8 + lane % 4 * 2 + i % 2;
+      const int in_group = FirstColumn() + WarpColumn() + column;
+      if (in_group >= z.group_outputs) continue;
+      const int64_t channel = Group() * z.group_outputs + in_group;
+      const ChannelSums total = w.Total(s, call.packed, kPlanes, channel);
+      const Channel c = LoadChannel(s, call.epilogue, channel);
+      BNN_UNROLL
+      for (int j = 0; j < kRowTiles * 2; ++j) {
+        const int64_t position = Position(j);
+        if (position >= z.positions) continue;
+        ChannelSums dot = Dot<product>(*state, j, i, total, steps);
+        if (s.pad_value >= 0) AddBorder(position, channel, total, &dot);
+        const int64_t area = z.out_h * z.out_w;
+        const int64_t y = (position / area * s.out_channels + channel) * area + position % area;
+        bits[j] |= Finish(s, call, c, Scaled(dot, channel), y) << column;
+      }
+    }
+    if (call.ybits != nullptr) StoreBits(bits);
+  }
+
+  // The output position of row `j` of this lane.
+  BNN_DEVICE int64_t Position(int j) const {
+    return FirstRow() + WarpRow() + j / 2 * 16 + j % 2 * 8 + Lane() / 4;
+  }
+
+  // The dot products with the planes, or their difference in `plus` where one sum serves both.
+  template <cuda::BitProduct product>
+  BNN_DEVICE ChannelSums Dot(const State& state, int j, int i, const ChannelSums& total,
+                             int steps) const {
+    constexpr bool kXor = product == cuda::BitProduct::kXor;
+    const int at = j % 2 * 2 + i % 2;
+    const int count = cuda::CountOf<product>(state.sums[0][j / 2][i / 2][at]);
+    const int ones = state.ones[j / 2][j % 2];
+    if (codes == Codes::kBinary) {
+      const int codes_of_row = static_cast<int>(z.group_channels * s.kernel_h * s.kernel_w);
+      return {kXor ? codes_of_row - 2 * count : 4 * count - 2 * ones - total.plus, 0};
+    }
+    if (codes == Codes::kTernaryEqual) {
+      const int of_all = kXor ? steps * kStageWords * 32 : 0;
+      return {kXor ? count - of_all : 2 * count - total.plus - total.minus, 0};
+    }
+    const int minus = cuda::CountOf<product>(state.sums[kSums - 1][j / 2][i / 2][at]);
+    if (kXor) return {ones - count, ones - minus};
+    return {2 * count - total.plus, 2 * minus - total.minus};
+  }
+
+  // Turns the -1 of the taps outside X into the pad value.
+  BNN_DEVICE void AddBorder(int64_t position, int64_t channel, const ChannelSums& total,
+                            ChannelSums* dot) const {
+    const int64_t at = position % (z.out_h * z.out_w);
+    const TapRange y =
+        TapsInside(at / z.out_w * s.stride_h - s.pad_top, s.dilation_h, s.kernel_h, call.height);
+    const TapRange x =
+        TapsInside(at % z.out_w * s.stride_w - s.pad_left, s.dilation_w, s.kernel_w, call.width);
+    if (y.count() == s.kernel_h && x.count() == s.kernel_w) return;
+    const ChannelSums inside = w.Inside(s, call.packed, kPlanes, channel, y, x);
+    const int step = s.pad_value + 1;
+    const int plus = step * (total.plus - inside.plus), minus = step * (total.minus - inside.minus);
+    dot->plus += codes == Codes::kTernaryEqual ? plus - minus : plus;
+    dot->minus += minus;
+  }
+
+  BNN_DEVICE float Scaled(const ChannelSums& dot, int64_t channel) const {
+    const auto plus = static_cast<float>(dot.plus);
+    if (codes == Codes::kBinary) return plus;
+    const float p = plus * At(call.epilogue.w_pos, channel);
+    if (codes == Codes::kTernaryEqual) return p;
+    return p - static_cast<float>(dot.minus) * At(call.epilogue.w_neg, channel);
+  }
+
+  // Joins the bits of the four lanes that share rows and stores one word of each row.
+  BNN_DEVICE void StoreBits(uint32_t (&bits)[kRowTiles * 2]) const {
+    const int64_t words = (s.out_channels + bits::kWordBits - 1) / bits::kWordBits;
+    const int in_group = FirstColumn() + WarpColumn();
+    const int64_t word = (Group() * z.group_outputs + in_group) / bits::kWordBits;
+    BNN_UNROLL
+    for (int j = 0; j < kRowTiles * 2; ++j) {
+      uint32_t joined = bits[j] | cuda::ShuffleXor(bits[j], 1);
+      joined |= cuda::ShuffleXor(joined, 2);
+      if (Lane() % 4 == 0 && Position(j) < z.positions && in_group < z.group_outputs) {
+        call.ybits[Position(j) * words + word] = joined;
+      }
+    }
+  }
+};
+
+}  // namespace bnn::product
+
+#endif  // BNN_KERNELS_PRODUCT_TENSOR_BITS_CUH_

@@ -1,0 +1,33 @@
+// Launches of tensor_bits.cuh, one source file for each kind of codes, so that they compile side by
+// side.
+#ifndef BNN_KERNELS_PRODUCT_TENSOR_LAUNCH_H_
+#define BNN_KERNELS_PRODUCT_TENSOR_LAUNCH_H_
+
+#include "kernels/product/epilogue.cuh"
+#include "kernels/product/tensor_weights.h"
+
+namespace bnn::product {
+
+// Tells whether tensor cores can serve a product: bits without pad bits, groups of whole words.
+bool FitsTensorBits(const Shape& s);
+
+void PackTensorBits(const Shape& s, const uint32_t* words, const TensorWeights& w, void* packed);
+
+cuda::Status PrepareTensorBits(const Shape& s, const CudaDevice& device);
+cuda::Status LaunchTensorBits(const Shape& s, const CudaCall& call, const Sizes& z,
+                              const TensorWeights& w, const CudaDevice& device,
+                              cuda::Stream stream);
+
+// For one kind of codes.
+struct TensorKernels {
+  cuda::Status (*prepare)(const CudaDevice& device);
+  cuda::Status (*launch)(const Shape& s, const CudaCall& call, const Sizes& z,
+                         const TensorWeights& w, const CudaDevice& device, cuda::Stream stream);
+};
+TensorKernels TensorBinary();
+TensorKernels TensorTernary();
+TensorKernels TensorTernaryEqual();
+
+}  // namespace bnn::product
+
+#endif  // BNN_KERNELS_PRODUCT_TENSOR_LAUNCH_H_

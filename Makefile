@@ -3,6 +3,7 @@
 # make lint    linters, formatters and the type checker
 # make sanitize  the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make test-cuda-on-host  the CUDA operators and kernels, compiled for the host
+# make test-cuda-faults   plants faults in those kernels, each of which the tests must catch
 # make test-gpu, make bench-gpu  tests and benchmarks that need an NVIDIA device
 # make test-aarch64  cross-builds for ARM and tests that under emulation; wants the packages
 #                    g++-aarch64-linux-gnu and qemu-user
@@ -16,7 +17,7 @@ AARCH64 := build/aarch64
 ZOO_FILES := $(shell find models -type f)
 PYTEST_ARGS ?= -n 2
 
-.PHONY: demo test lint format sanitize test-aarch64 test-cuda-on-host test-gpu bench-gpu setup clean
+.PHONY: demo test lint format sanitize test-aarch64 test-cuda-on-host test-cuda-faults test-gpu bench-gpu setup clean
 
 demo: setup
 	$(BIN)/bnndeploy demo
@@ -60,8 +61,8 @@ sanitize: setup
 	  tests/ops/test_shape_inference.py
 
 # The operators as ONNX Runtime runs them on the CUDA provider.
-OPERATOR_TESTS := $(addprefix tests/ops/test_,products.py product_tiles.py elementwise.py pack_unpack.py \
-  max_pool_bits.py bad_input.py shape_inference.py altered_nodes.py)
+OPERATOR_TESTS := $(addprefix tests/ops/test_,products.py product_tiles.py elementwise.py \
+  pack_unpack.py max_pool_bits.py bad_input.py shape_inference.py altered_nodes.py)
 HAS_GPU := nvidia-smi >/dev/null 2>&1
 
 test-cuda-on-host: setup
@@ -70,6 +71,9 @@ test-cuda-on-host: setup
 	$(BIN)/cmake --build build/cuda_on_host --target bnndeploy_ops_cuda_on_host
 	BNNDEPLOY_LIBRARY=$(abspath build/cuda_on_host/libbnndeploy_ops_cuda_on_host.so) \
 	  $(BIN)/python -m pytest -q $(PYTEST_ARGS) $(OPERATOR_TESTS)
+
+test-cuda-faults: setup
+	$(BIN)/python tests/ops/plant_cuda_faults.py build/cuda_faults
 
 ifeq ($(shell $(HAS_GPU) && echo yes),yes)
 test-gpu: setup

@@ -7,6 +7,13 @@
 #ifndef BNN_BASE_CUDA_H_
 #define BNN_BASE_CUDA_H_
 
+// Of functions that the host and the device call.
+#if defined(__CUDACC__)
+#define BNN_BOTH __host__ __device__ __forceinline__
+#else
+#define BNN_BOTH inline
+#endif
+
 namespace bnn::cuda {
 
 using Stream = void*;  // cudaStream_t

@@ -35,6 +35,19 @@ BNN_DEVICE uint32_t ShuffleXor(uint32_t value, int mask) {
 #endif
 }
 
+// Returns the word whose bit l is set if `bit` of lane l is not 0.
+BNN_DEVICE uint32_t Ballot(uint32_t bit) {
+#if defined(__CUDACC__)
+  return __ballot_sync(~0u, bit != 0);
+#else
+  return host_cuda::Exchange<uint32_t>(bit, [](const uint32_t* in, uint32_t* out) {
+    uint32_t word = 0;
+    for (int lane = 0; lane < kWarp; ++lane) word |= static_cast<uint32_t>(in[lane] != 0) << lane;
+    for (int lane = 0; lane < kWarp; ++lane) out[lane] = word;
+  });
+#endif
+}
+
 #if defined(__CUDACC__)
 BNN_DEVICE uint32_t* SharedMemory() {
   extern __shared__ __align__(128) uint32_t shared[];

@@ -18,7 +18,7 @@ namespace bnn::cuda {
 enum class BitProduct { kXor, kAnd, kBytes };
 
 // `capability` counts on the host only: on a device it is that of the code.
-BNN_DEVICE constexpr BitProduct NativeBitProduct(int capability) {
+BNN_BOTH constexpr BitProduct NativeBitProduct(int capability) {
 #if defined(__CUDA_ARCH__)
   return __CUDA_ARCH__ >= 1000  ? BitProduct::kBytes
          : __CUDA_ARCH__ >= 900 ? BitProduct::kAnd

@@ -84,6 +84,26 @@ def test_registers_and_stack_stay_within_bounds(library, cuobjdump):
     assert max(int(stack) for _, stack in usage) <= MOST_STACK_BYTES
 
 
+def test_products_of_bits_use_the_tensor_core_instruction_of_each_architecture(library, cuobjdump):
+    """Where an instruction is not native the assembler would write other ones in its place."""
+    native = {
+        "sm_75": "BMMA.88128.XOR.POPC",
+        "sm_80": "BMMA.168256.XOR.POPC",
+        "sm_90": "BMMA.168256.AND.POPC",
+        "sm_100": "IMMA.16832.U8.U8",
+        "sm_120": "IMMA.16832.U8.U8",
+    }
+    counts = {}
+    for architecture, instruction in native.items():
+        code = cuobjdump("-sass", "-arch", architecture, library)
+        found = re.findall(r"\b[BI]MMA[.A-Z0-9]*", code)
+        assert set(found) == {instruction}
+        counts[architecture] = len(found)
+
+    assert counts["sm_80"] == counts["sm_90"]
+    assert counts["sm_100"] == counts["sm_120"] == 8 * counts["sm_80"]
+
+
 def test_rounding_steps_are_not_fused(library, cuobjdump):
     """An FFMA would round the steps of the epilogue together."""
     for architecture in sorted(ARCHITECTURES):

@@ -1,4 +1,4 @@
-#include "kernels/product/output_word.cuh"
+#include "kernels/product/output_launch.cuh"
 
 namespace bnn::product {
 

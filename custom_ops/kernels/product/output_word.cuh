@@ -10,8 +10,6 @@
 
 #include <type_traits>
 
-#include "base/bits.h"
-#include "base/cuda_kernel.h"
 #include "kernels/product/epilogue.cuh"
 
 namespace bnn::product {
@@ -71,6 +69,7 @@ struct OutputWord {
   using Sum = typename std::conditional<kBits, int, float>::type;
   static constexpr int kSums = kWholeWords ? kLanes : 1;
   using AllSums = Sums<Sum, codes, kSums>;
+  static constexpr int64_t kWordStep = (codes == Codes::kBinary ? 1 : 2) * kLanes;
 
   Shape s;
   CudaCall call;
@@ -132,30 +131,37 @@ struct OutputWord {
 
   BNN_DEVICE void AddTap(const uint32_t* w, int64_t image, int64_t row, int64_t column, bool inside,
                          int64_t group, int lane, AllSums* sums) const {
-    constexpr int64_t kWordStep = (codes == Codes::kBinary ? 1 : 2) * kLanes;
     for (int64_t index = 0; index < z.group_words; ++index, w += kWordStep) {
-      if constexpr (kBits) {
-        const uint32_t mask = index + 1 == z.group_words ? z.last_mask : ~0u;
-        const int64_t pixel = (image * call.height + row) * call.width + column;
-        const int64_t words = s.group * z.group_words;
-        const uint32_t x = inside ? static_cast<const uint32_t*>(
-                                        call.x)[pixel * words + group * z.group_words + index]
-                                  : (s.pad_value > 0 ? ~0u : 0u);
+      AddTapWord(w, image, row, column, inside, group, index, lane, sums);
+    }
+  }
+
+  // Adds the 32 channels of word `index` of one tap.
+  BNN_DEVICE void AddTapWord(const uint32_t* w, int64_t image, int64_t row, int64_t column,
+                             bool inside, int64_t group, int64_t index, int lane,
+                             AllSums* sums) const {
+    if constexpr (kBits) {
+      const uint32_t mask = index + 1 == z.group_words ? z.last_mask : ~0u;
+      const int64_t pixel = (image * call.height + row) * call.width + column;
+      const int64_t words = s.group * z.group_words;
+      const uint32_t x =
+          inside
+              ? static_cast<const uint32_t*>(call.x)[pixel * words + group * z.group_words + index]
+              : (s.pad_value > 0 ? ~0u : 0u);
+      BNN_UNROLL
+      for (int l = 0; l < kSums; ++l) AddWord(x & mask, w + lane, l, sums);
+    } else {
+      const int64_t first = index * kLanes;
+      const int64_t left = z.group_channels - first;
+      const int channels = static_cast<int>(left < kLanes ? left : kLanes);
+      const int64_t from = image * s.channels + group * z.group_channels + first;
+      for (int c = 0; c < channels; ++c) {
+        const int64_t pixel = ((from + c) * call.height + row) * call.width + column;
+        const float x = inside ? cuda::ToFloat(static_cast<const X*>(call.x)[pixel])
+                               : static_cast<float>(s.pad_value);
         BNN_UNROLL
-        for (int l = 0; l < kSums; ++l) AddWord(x & mask, w + lane, l, sums);
-      } else {
-        const int64_t first = index * kLanes;
-        const int64_t left = z.group_channels - first;
-        const int channels = static_cast<int>(left < kLanes ? left : kLanes);
-        const int64_t from = image * s.channels + group * z.group_channels + first;
-        for (int c = 0; c < channels; ++c) {
-          const int64_t pixel = ((from + c) * call.height + row) * call.width + column;
-          const float x = inside ? cuda::ToFloat(static_cast<const X*>(call.x)[pixel])
-                                 : static_cast<float>(s.pad_value);
-          BNN_UNROLL
-          for (int l = 0; l < kSums; ++l) AddValue(x, w + lane, c, l, sums);
-          sums->zeros += x * 0.0f;
-        }
+        for (int l = 0; l < kSums; ++l) AddValue(x, w + lane, c, l, sums);
+        sums->zeros += x * 0.0f;
       }
     }
   }
@@ -183,31 +189,6 @@ struct OutputWord {
     return static_cast<float>(sum);
   }
 };
-
-template <typename X, Codes codes>
-cuda::Status LaunchCodes(const Shape& s, const CudaCall& call, const Sizes& z,
-                         cuda::Stream stream) {
-  const int64_t count = z.positions * bits::WordCount(s.out_channels);
-  if (s.group == 1 || z.group_outputs % kLanes == 0) {
-    return cuda::ForEach(OutputWord<X, codes, true>{s, call, z}, count, stream);
-  }
-  return cuda::ForEach(OutputWord<X, codes, false>{s, call, z}, count, stream);
-}
-
-template <typename X>
-cuda::Status LaunchWords(const Shape& s, const CudaCall& call, const Sizes& z,
-                         cuda::Stream stream) {
-  if (s.codes == Codes::kBinary) return LaunchCodes<X, Codes::kBinary>(s, call, z, stream);
-  if (s.codes == Codes::kTernary) return LaunchCodes<X, Codes::kTernary>(s, call, z, stream);
-  return LaunchCodes<X, Codes::kTernaryEqual>(s, call, z, stream);
-}
-
-// One file each, so that they compile side by side.
-cuda::Status LaunchBits(const Shape& s, const CudaCall& call, const Sizes& z, cuda::Stream stream);
-cuda::Status LaunchFloats(const Shape& s, const CudaCall& call, const Sizes& z,
-                          cuda::Stream stream);
-cuda::Status LaunchHalves(const Shape& s, const CudaCall& call, const Sizes& z,
-                          cuda::Stream stream);
 
 }  // namespace bnn::product
 

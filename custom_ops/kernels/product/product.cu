@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "base/cuda_tensor.h"
-#include "kernels/product/output_word.cuh"
+#include "kernels/product/output_launch.cuh"
 #include "kernels/product/tensor_launch.h"
 
 namespace bnn::product {
@@ -17,9 +17,6 @@ size_t WordBytes(const Shape& s) {
   return static_cast<size_t>(OutWords(s) * Taps(s) * GroupWords(s) * Planes(s) * kLanes) *
          sizeof(uint32_t);
 }
-
-// Calls of so few output positions would leave most rows of a tile empty.
-constexpr int64_t kFewPositions = 4;
 
 }  // namespace
 

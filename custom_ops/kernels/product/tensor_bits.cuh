@@ -56,7 +56,8 @@ struct TensorTile {
 
   BNN_DEVICE void operator()(uint32_t* shared) const {
 #if defined(__CUDA_ARCH__)
-    Run<cuda::NativeBitProduct(0)>(shared);
+    // Devices before 8.0 take small tiles only: see tensor_tiles.cuh.
+    if constexpr (kTile <= 64 || __CUDA_ARCH__ >= 800) Run<cuda::NativeBitProduct(0)>(shared);
 #elif !defined(__CUDACC__)
     switch (cuda::NativeBitProduct(capability)) {
       case cuda::BitProduct::kXor:
@@ -93,7 +94,7 @@ struct TensorTile {
       cuda::CommitCopies();
       MultiplyStage<product>(shared + step % kStages * kStageSize, &state);
     }
-    Store<product>(&state, steps);
+    Store<product>(state, shared, steps);
   }
 
   BNN_DEVICE void FindWindows(Window* windows) const {
@@ -162,10 +163,9 @@ struct TensorTile {
   }
 
   template <cuda::BitProduct product>
-  static constexpr bool WantsOnes() {
-    return codes == Codes::kTernary ? product == cuda::BitProduct::kXor
-                                    : codes == Codes::kBinary && product != cuda::BitProduct::kXor;
-  }
+  static constexpr bool kWantsOnes =
+      codes == Codes::kTernary ? product == cuda::BitProduct::kXor
+                               : codes == Codes::kBinary && product != cuda::BitProduct::kXor;
 
   BNN_DEVICE int Lane() const { return static_cast<int>(threadIdx.x) % cuda::kWarp; }
   BNN_DEVICE int WarpRow() const {
@@ -185,7 +185,7 @@ struct TensorTile {
       for (int i = 0; i < kRowTiles; ++i) {
         const int row = WarpRow() + i * 16 + lane % 16;
         cuda::LoadMatrices(rows[i], stage + ChunkAt(row, chunk + lane / 16));
-        if constexpr (WantsOnes<product>()) {
+        if constexpr (kWantsOnes<product>) {
           state->ones[i][0] += cuda::CountBits(rows[i][0]) + cuda::CountBits(rows[i][2]);
           state->ones[i][1] += cuda::CountBits(rows[i][1]) + cuda::CountBits(rows[i][3]);
         }
@@ -225,77 +225,140 @@ struct TensorTile {
     }
   }
 
+  // Where the counts of a column go after the last stage: a pitch that spreads what a warp writes
+  // at once over all banks.
+  static constexpr int kCountPitch = kTile + 4;
+  static constexpr int kCounts = kSums * kTile * kCountPitch;
+  static_assert(kCounts + kTile <= kStages * kStageSize, "the counts take the place of the stages");
+
+  // Shows the counts of all to all, in the shared memory of the stages; behind them those of
+  // `ones`.
   template <cuda::BitProduct product>
-  BNN_DEVICE void Store(State* state, int steps) const {
+  BNN_DEVICE void ShareCounts(const State& state, uint32_t* shared) const {
     const int lane = Lane();
-    if constexpr (WantsOnes<product>()) {
-      BNN_UNROLL
-      for (int i = 0; i < kRowTiles * 2; ++i) {  // four lanes share a row
-        auto ones = static_cast<uint32_t>(state->ones[i / 2][i % 2]);
-        ones += cuda::ShuffleXor(ones, 1);
-        ones += cuda::ShuffleXor(ones, 2);
-        state->ones[i / 2][i % 2] = static_cast<int>(ones);
-      }
-    }
-    uint32_t bits[kRowTiles * 2] = {};
     BNN_UNROLL
-    for (int i = 0; i < kColumnTiles * 2; ++i) {
-      const int column = i / 2 * 8 + lane % 4 * 2 + i % 2;
-      const int in_group = FirstColumn() + WarpColumn() + column;
-      if (in_group >= z.group_outputs) continue;
-      const int64_t channel = Group() * z.group_outputs + in_group;
-      const ChannelSums total = w.Total(s, call.packed, kPlanes, channel);
-      const Channel c = LoadChannel(s, call.epilogue, channel);
+    for (int i = 0; i < kRowTiles * 2; ++i) {
+      const int row = WarpRow() + i / 2 * 16 + i % 2 * 8 + lane / 4;
       BNN_UNROLL
-      for (int j = 0; j < kRowTiles * 2; ++j) {
-        const int64_t position = Position(j);
-        if (position >= z.positions) continue;
-        ChannelSums dot = Dot<product>(*state, j, i, total, steps);
-        if (s.pad_value >= 0) AddBorder(position, channel, total, &dot);
-        const int64_t area = z.out_h * z.out_w;
-        const int64_t y = (position / area * s.out_channels + channel) * area + position % area;
-        bits[j] |= Finish(s, call, c, Scaled(dot, channel), y) << column;
+      for (int j = 0; j < kSums * kColumnTiles * 2; ++j) {
+        const int sum = j / (kColumnTiles * 2), k = j % (kColumnTiles * 2);
+        const int column = WarpColumn() + k / 2 * 8 + lane % 4 * 2 + k % 2;
+        shared[(sum * kTile + column) * kCountPitch + row] = static_cast<uint32_t>(
+            cuda::CountOf<product>(state.sums[sum][i / 2][k / 2][i % 2 * 2 + k % 2]));
+      }
+      if constexpr (kWantsOnes<product>) {
+        auto ones = static_cast<uint32_t>(state.ones[i / 2][i % 2]);
+        ones += cuda::ShuffleXor(ones, 1);  // four lanes share a row
+        ones += cuda::ShuffleXor(ones, 2);
+        if (WarpColumn() == 0 && lane % 4 == 0) shared[kCounts + row] = ones;
       }
     }
-    if (call.ybits != nullptr) StoreBits(bits);
   }
 
-  // The output position of row `j` of this lane.
-  BNN_DEVICE int64_t Position(int j) const {
-    return FirstRow() + WarpRow() + j / 2 * 16 + j % 2 * 8 + Lane() / 4;
+  template <cuda::BitProduct product>
+  BNN_DEVICE void Store(const State& state, uint32_t* shared, int steps) const {
+    cuda::Barrier();  // all are done with the last stage
+    ShareCounts<product>(state, shared);
+    cuda::Barrier();
+    if (z.out_h * z.out_w == 1) {
+      StoreMatrix<product>(shared, steps);
+    } else {
+      StoreMaps<product>(shared, steps);
+    }
+  }
+
+  // Lanes side by side take positions side by side, which lie so in Y, and 32 channels one by one.
+  template <cuda::BitProduct product>
+  BNN_DEVICE void StoreMaps(const uint32_t* shared, int steps) const {
+    constexpr int kWords = kTile / 32;
+    for (int item = static_cast<int>(threadIdx.x); item < kTile * kWords; item += kThreads) {
+      const int row = item % kTile, first = item / kTile * 32;
+      if (FirstRow() + row >= z.positions || FirstColumn() + first >= z.group_outputs) continue;
+      const Place place = PlaceOf(row);
+      uint32_t word = 0;
+      for (int lane = 0; lane < 32 && FirstColumn() + first + lane < z.group_outputs; ++lane) {
+        word |= Output<product>(shared, steps, place, row, first + lane) << lane;
+      }
+      StoreWord(place, first, word);
+    }
+  }
+
+  // Lanes side by side take channels side by side.
+  template <cuda::BitProduct product>
+  BNN_DEVICE void StoreMatrix(const uint32_t* shared, int steps) const {
+    constexpr int kWords = kTile / 32, kWarps = kThreads / cuda::kWarp;
+    const int warp = static_cast<int>(threadIdx.x) / cuda::kWarp;
+    for (int item = warp; item < kTile * kWords; item += kWarps) {
+      const int row = item / kWords, first = item % kWords * 32;
+      if (FirstRow() + row >= z.positions || FirstColumn() + first >= z.group_outputs) continue;
+      const Place place = PlaceOf(row);
+      uint32_t bit = 0;
+      if (FirstColumn() + first + Lane() < z.group_outputs) {
+        bit = Output<product>(shared, steps, place, row, first + Lane());
+      }
+      const uint32_t word = cuda::Ballot(bit);
+      if (Lane() == 0) StoreWord(place, first, word);
+    }
+  }
+
+  // An output position: where it lies in Y and which taps are inside X.
+  struct Place {
+    int64_t position, y;
+    TapRange down, right;
+    bool border;
+  };
+
+  BNN_DEVICE Place PlaceOf(int row) const {
+    Place place;
+    const int64_t area = z.out_h * z.out_w, position = FirstRow() + row, at = position % area;
+    place.position = position;
+    place.y = position / area * s.out_channels * area + at;
+    place.down =
+        TapsInside(at / z.out_w * s.stride_h - s.pad_top, s.dilation_h, s.kernel_h, call.height);
+    place.right =
+        TapsInside(at % z.out_w * s.stride_w - s.pad_left, s.dilation_w, s.kernel_w, call.width);
+    place.border =
+        s.pad_value >= 0 && (place.down.count() < s.kernel_h || place.right.count() < s.kernel_w);
+    return place;
+  }
+
+  // Finishes one output and returns its bit.
+  template <cuda::BitProduct product>
+  BNN_DEVICE uint32_t Output(const uint32_t* shared, int steps, const Place& place, int row,
+                             int column) const {
+    const int64_t channel = Group() * z.group_outputs + FirstColumn() + column;
+    const ChannelSums total = w.Total(s, call.packed, kPlanes, channel);
+    const uint32_t* counts = shared + column * kCountPitch + row;
+    const auto count = static_cast<int>(counts[0]);
+    const auto minus = static_cast<int>(counts[(kSums - 1) * kTile * kCountPitch]);
+    const auto ones = kWantsOnes<product> ? static_cast<int>(shared[kCounts + row]) : 0;
+    ChannelSums dot = Dot<product>(count, minus, ones, total, steps);
+    if (place.border) AddBorder(place, channel, total, &dot);
+    const Channel c = LoadChannel(s, call.epilogue, channel);
+    return Finish(s, call, c, Scaled(dot, channel), place.y + channel * z.out_h * z.out_w);
   }
 
   // The dot products with the planes, or their difference in `plus` where one sum serves both.
   template <cuda::BitProduct product>
-  BNN_DEVICE ChannelSums Dot(const State& state, int j, int i, const ChannelSums& total,
+  BNN_DEVICE ChannelSums Dot(int count, int minus, int ones, const ChannelSums& total,
                              int steps) const {
     constexpr bool kXor = product == cuda::BitProduct::kXor;
-    const int at = j % 2 * 2 + i % 2;
-    const int count = cuda::CountOf<product>(state.sums[0][j / 2][i / 2][at]);
-    const int ones = state.ones[j / 2][j % 2];
     if (codes == Codes::kBinary) {
       const int codes_of_row = static_cast<int>(z.group_channels * s.kernel_h * s.kernel_w);
       return {kXor ? codes_of_row - 2 * count : 4 * count - 2 * ones - total.plus, 0};
     }
     if (codes == Codes::kTernaryEqual) {
-      const int of_all = kXor ? steps * kStageWords * 32 : 0;
+      const int of_all = steps * kStageWords * 32;
       return {kXor ? count - of_all : 2 * count - total.plus - total.minus, 0};
     }
-    const int minus = cuda::CountOf<product>(state.sums[kSums - 1][j / 2][i / 2][at]);
     if (kXor) return {ones - count, ones - minus};
     return {2 * count - total.plus, 2 * minus - total.minus};
   }
 
   // Turns the -1 of the taps outside X into the pad value.
-  BNN_DEVICE void AddBorder(int64_t position, int64_t channel, const ChannelSums& total,
+  BNN_DEVICE void AddBorder(const Place& place, int64_t channel, const ChannelSums& total,
                             ChannelSums* dot) const {
-    const int64_t at = position % (z.out_h * z.out_w);
-    const TapRange y =
-        TapsInside(at / z.out_w * s.stride_h - s.pad_top, s.dilation_h, s.kernel_h, call.height);
-    const TapRange x =
-        TapsInside(at % z.out_w * s.stride_w - s.pad_left, s.dilation_w, s.kernel_w, call.width);
-    if (y.count() == s.kernel_h && x.count() == s.kernel_w) return;
-    const ChannelSums inside = w.Inside(s, call.packed, kPlanes, channel, y, x);
+    const ChannelSums inside = w.Inside(s, call.packed, kPlanes, channel, place.down, place.right);
     const int step = s.pad_value + 1;
     const int plus = step * (total.plus - inside.plus), minus = step * (total.minus - inside.minus);
     dot->plus += codes == Codes::kTernaryEqual ? plus - minus : plus;
@@ -310,19 +373,11 @@ struct TensorTile {
     return p - static_cast<float>(dot.minus) * At(call.epilogue.w_neg, channel);
   }
 
-  // Joins the bits of the four lanes that share rows and stores one word of each row.
-  BNN_DEVICE void StoreBits(uint32_t (&bits)[kRowTiles * 2]) const {
+  BNN_DEVICE void StoreWord(const Place& place, int first, uint32_t word) const {
+    if (call.ybits == nullptr) return;
     const int64_t words = (s.out_channels + bits::kWordBits - 1) / bits::kWordBits;
-    const int in_group = FirstColumn() + WarpColumn();
-    const int64_t word = (Group() * z.group_outputs + in_group) / bits::kWordBits;
-    BNN_UNROLL
-    for (int j = 0; j < kRowTiles * 2; ++j) {
-      uint32_t joined = bits[j] | cuda::ShuffleXor(bits[j], 1);
-      joined |= cuda::ShuffleXor(joined, 2);
-      if (Lane() % 4 == 0 && Position(j) < z.positions && in_group < z.group_outputs) {
-        call.ybits[Position(j) * words + word] = joined;
-      }
-    }
+    const int64_t channel = Group() * z.group_outputs + FirstColumn() + first;
+    call.ybits[place.position * words + channel / bits::kWordBits] = word;
   }
 };
 

@@ -10,13 +10,8 @@
 #include <cstdint>
 
 #include "base/bits.h"
+#include "base/cuda.h"
 #include "kernels/product/product.h"
-
-#if defined(__CUDACC__)
-#define BNN_BOTH __host__ __device__ __forceinline__
-#else
-#define BNN_BOTH inline
-#endif
 
 namespace bnn::product {
 

@@ -6,9 +6,11 @@
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 #define BNN_UNROLL _Pragma("unroll")
+#define BNN_UNROLL_BY_4 _Pragma("unroll 4")
 #else
 #include "host_cuda/cuda_on_host.h"
 #define BNN_UNROLL
+#define BNN_UNROLL_BY_4
 #endif
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #define BNN_BASE_CUDA_TENSOR_H_
 
 #include <cstdint>
+#include <cstring>
 
 #include "base/cuda_block.h"
 
@@ -50,25 +51,33 @@ BNN_DEVICE int CountOf(int sum) {
   return product == BitProduct::kBytes ? static_cast<int>(static_cast<uint32_t>(sum) >> 7) : sum;
 }
 
+// Returns the number whose upper 16 bits are `bits`.
+BNN_DEVICE float BFloatToFloat(uint32_t bits) {
+  const uint32_t word = bits << 16;
+  float value;
+  std::memcpy(&value, &word, sizeof(value));
+  return value;
+}
+
 #if !defined(__CUDA_ARCH__)
 
 // Adds dot(word of A, word of B) over the words of a row and a column.
-template <typename Dot>
-void MultiplyOnHost(int (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+template <typename Sum, typename Dot>
+void MultiplyOnHost(Sum (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                     const Dot& dot) {
 #if !defined(__CUDACC__)
   struct Fragment {
     uint32_t a[4], b[2];
   };
   struct Added {
-    int sums[4];
+    Sum sums[4];
   };
   const Fragment own = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
   const Added added = host_cuda::Exchange<Added>(own, [&dot](const Fragment* in, Added* out) {
     for (int lane = 0; lane < kWarp; ++lane) {
       for (int i = 0; i < 4; ++i) {
         const int row = lane / 4, half = i / 2, column = lane % 4 * 2 + i % 2;
-        int sum = 0;
+        Sum sum = 0;
         for (int word = 0; word < 8; ++word) {
           const uint32_t x = in[row * 4 + word % 4].a[half + word / 4 * 2];
           sum += dot(x, in[column * 4 + word % 4].b[word / 4]);
@@ -87,6 +96,11 @@ inline int DotBytes(uint32_t a, uint32_t b) {
     sum += static_cast<int>((a >> shift) & 0xffu) * static_cast<int>((b >> shift) & 0xffu);
   }
   return sum;
+}
+
+inline float DotPairs(uint32_t a, uint32_t b) {
+  return BFloatToFloat(a & 0xffffu) * BFloatToFloat(b & 0xffffu) +
+         BFloatToFloat(a >> 16) * BFloatToFloat(b >> 16);
 }
 
 #endif
@@ -141,6 +155,20 @@ BNN_DEVICE void MultiplyBits(int (&sums)[4], const uint32_t (&a)[4], const uint3
         : "+r"(sums[i % 2 * 2]), "+r"(sums[i % 2 * 2 + 1])
         : "r"(a[i]), "r"(b[i / 2]));
   }
+#endif
+}
+
+// Adds the product of 16 rows of A and 8 columns of B, 16 bfloat16 deep, two in a word. Devices
+// before 8.0 have none.
+BNN_DEVICE void MultiplyPairs(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},"
+      "{%0,%1,%2,%3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#elif !defined(__CUDA_ARCH__)
+  MultiplyOnHost(sums, a, b, DotPairs);
 #endif
 }
 

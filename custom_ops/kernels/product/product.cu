@@ -24,13 +24,13 @@ CudaProduct CudaProduct::Select(const Shape& shape, const CudaDevice& device) {
   CudaProduct product;
   product.shape_ = shape;
   product.device_ = device;
-  product.tensor_ = FitsTensorBits(shape);
+  product.tensor_ = FitsTensorBits(shape) || FitsTensorFloats(shape, device);
   product.tensor_weights_.offset = WordBytes(shape);
   return product;
 }
 
 const char* CudaProduct::name() const {
-  if (shape_.x != Element::kBits) return "float_cuda";
+  if (shape_.x != Element::kBits) return tensor_ ? "float_cuda_bf16" : "float_cuda";
   if (!tensor_) return "bits_cuda_popc";
   switch (cuda::NativeBitProduct(device_.capability)) {
     case cuda::BitProduct::kXor:
@@ -43,7 +43,9 @@ const char* CudaProduct::name() const {
 }
 
 cuda::Status CudaProduct::Prepare() const {
-  return tensor_ ? PrepareTensorBits(shape_, device_) : 0;
+  if (!tensor_) return 0;
+  return shape_.x == Element::kBits ? PrepareTensorBits(shape_, device_)
+                                    : PrepareTensorFloats(shape_);
 }
 
 size_t CudaProduct::packed_bytes() const {
@@ -63,7 +65,7 @@ void CudaProduct::Pack(const uint32_t* words, void* packed) const {
       }
     }
   }
-  if (tensor_) PackTensorBits(shape_, words, tensor_weights_, packed);
+  if (tensor_) PackTensorWeights(shape_, words, tensor_weights_, packed);
 }
 
 cuda::Status CudaProduct::Launch(const CudaCall& call, cuda::Stream stream) const {
@@ -79,7 +81,8 @@ cuda::Status CudaProduct::Launch(const CudaCall& call, cuda::Stream stream) cons
   z.last_mask = bits::LastWordMask(z.group_channels);
   if (z.positions == 0) return 0;
   if (tensor_ && z.positions > kFewPositions && z.positions <= INT32_MAX) {
-    return LaunchTensorBits(s, call, z, tensor_weights_, device_, stream);
+    return s.x == Element::kBits ? LaunchTensorBits(s, call, z, tensor_weights_, device_, stream)
+                                 : LaunchTensorFloats(s, call, z, tensor_weights_, stream);
   }
   if (s.x == Element::kBits) return LaunchBits(s, call, z, stream);
   if (s.x == Element::kFloat32) return LaunchFloats(s, call, z, stream);

@@ -24,11 +24,12 @@ bool FitsTensorBits(const Shape& s) {
          (s.group == 1 || s.out_channels / s.group % bits::kWordBits == 0);
 }
 
-void PackTensorBits(const Shape& s, const uint32_t* words, const TensorWeights& w, void* packed) {
+void PackTensorWeights(const Shape& s, const uint32_t* words, const TensorWeights& w,
+                       void* packed) {
   const int planes = s.codes == Codes::kBinary ? 1 : 2;
   auto* to = const_cast<uint32_t*>(w.words(packed));
   auto* sums = const_cast<int32_t*>(w.sums(s, packed, planes));
-  const int64_t tap_words = s.channels / s.group / bits::kWordBits, depth = w.depth(s);
+  const int64_t tap_words = bits::WordCount(s.channels / s.group), depth = w.depth(s);
   for (int plane = 0; plane < planes; ++plane) {
     for (int64_t o = 0; o < s.out_channels; ++o) {
       const uint32_t* filter = words + (plane * s.out_channels + o) * depth;

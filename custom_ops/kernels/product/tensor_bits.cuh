@@ -8,8 +8,7 @@
 #define BNN_KERNELS_PRODUCT_TENSOR_BITS_CUH_
 
 #include "base/cuda_tensor.h"
-#include "kernels/product/epilogue.cuh"
-#include "kernels/product/tensor_weights.h"
+#include "kernels/product/tile.cuh"
 
 namespace bnn::product {
 
@@ -22,9 +21,9 @@ BNN_DEVICE int ChunkAt(int row, int chunk) {
   return row * kStageWords + (chunk ^ (row & 7)) * kChunkWords;
 }
 
-// One block: kTile positions by kTile channels. A row of kWideRows is copied 16 bytes at a time.
-template <Codes codes, int kTile, bool kWideRows>
-struct TensorTile {
+// One block: kTile positions by kTile channels.
+template <Codes codes, int kTile>
+struct BitTile {
   static constexpr int kPlanes = codes == Codes::kBinary ? 1 : 2;
   static constexpr int kSums = codes == Codes::kTernary ? 2 : 1;
   static constexpr int kWarpRows = kTile == 128 ? 64 : 32, kWarpColumns = 32;
@@ -33,12 +32,6 @@ struct TensorTile {
   static constexpr int kThreads = kWarpsDown * (kTile / kWarpColumns) * cuda::kWarp;
   static constexpr int kStages = kPlanes == 1 ? 3 : 2;
   static constexpr int kStageSize = (1 + kPlanes) * kTile * kStageWords;
-
-  // The upper left input pixel of an output position, and its image.
-  struct Window {
-    int32_t top, left;
-    int64_t image;
-  };
 
   static constexpr int kSharedBytes =
       kStages * kStageSize * static_cast<int>(sizeof(uint32_t)) + kTile * sizeof(Window);
@@ -70,14 +63,10 @@ struct TensorTile {
 #endif
   }
 
-  BNN_DEVICE int64_t FirstRow() const { return static_cast<int64_t>(blockIdx.x) * kTile; }
-  BNN_DEVICE int FirstColumn() const { return static_cast<int>(blockIdx.y) * kTile; }
-  BNN_DEVICE int64_t Group() const { return blockIdx.z; }
-
   template <cuda::BitProduct product>
   BNN_DEVICE void Run(uint32_t* shared) const {
     auto* windows = reinterpret_cast<Window*>(shared + kStages * kStageSize);
-    FindWindows(windows);
+    FindWindows<kTile, kThreads>(s, z, windows);
     cuda::Barrier();
     const int depth = w.depth(s), steps = (depth + kStageWords - 1) / kStageWords;
     State state;
@@ -97,20 +86,8 @@ struct TensorTile {
     Store<product>(state, shared, steps);
   }
 
-  BNN_DEVICE void FindWindows(Window* windows) const {
-    for (int row = static_cast<int>(threadIdx.x); row < kTile; row += kThreads) {
-      const int64_t position = FirstRow() + row, area = z.out_h * z.out_w;
-      const int64_t at = position % area;
-      Window window;
-      window.top = static_cast<int32_t>(at / z.out_w * s.stride_h - s.pad_top);
-      window.left = static_cast<int32_t>(at % z.out_w * s.stride_w - s.pad_left);
-      window.image = position < z.positions ? position / area : -1;
-      windows[row] = window;
-    }
-  }
-
   BNN_DEVICE void CopyStage(uint32_t* stage, const Window* windows, int step) const {
-    if constexpr (kWideRows) {
+    if (z.group_words % 4 == 0) {
       CopyRows<4>(stage, windows, step);
     } else if (z.group_words % 2 == 0) {
       CopyRows<2>(stage, windows, step);
@@ -135,7 +112,7 @@ struct TensorTile {
     const int right = tap % static_cast<int>(s.kernel_w) * static_cast<int>(s.dilation_w);
     const bool deep = word < w.depth(s);
     const auto* x = static_cast<const uint32_t*>(call.x);
-    BNN_UNROLL
+    BNN_UNROLL_BY_4
     for (int row = thread / kUnits; row < kTile; row += kThreads / kUnits) {
       const Window window = windows[row];
       const int64_t y = window.top + down, column = window.left + right;
@@ -154,7 +131,7 @@ struct TensorTile {
     const int word = step * kStageWords + chunk * kChunkWords;
     BNN_UNROLL
     for (int column = thread / kUnits; column < kTile; column += kThreads / kUnits) {
-      const int channel = FirstColumn() + column;
+      const int channel = FirstColumn(kTile) + column;
       const bool inside = word < w.pitch(s) && channel < z.group_outputs;
       const uint32_t* from = w.words(call.packed);
       if (inside) from += w.word(s, plane, Group() * z.group_outputs + channel, word);
@@ -260,73 +237,17 @@ struct TensorTile {
     cuda::Barrier();  // all are done with the last stage
     ShareCounts<product>(state, shared);
     cuda::Barrier();
-    if (z.out_h * z.out_w == 1) {
-      StoreMatrix<product>(shared, steps);
-    } else {
-      StoreMaps<product>(shared, steps);
-    }
-  }
-
-  // Lanes side by side take positions side by side, which lie so in Y, and 32 channels one by one.
-  template <cuda::BitProduct product>
-  BNN_DEVICE void StoreMaps(const uint32_t* shared, int steps) const {
-    constexpr int kWords = kTile / 32;
-    for (int item = static_cast<int>(threadIdx.x); item < kTile * kWords; item += kThreads) {
-      const int row = item % kTile, first = item / kTile * 32;
-      if (FirstRow() + row >= z.positions || FirstColumn() + first >= z.group_outputs) continue;
-      const Place place = PlaceOf(row);
-      uint32_t word = 0;
-      for (int lane = 0; lane < 32 && FirstColumn() + first + lane < z.group_outputs; ++lane) {
-        word |= Output<product>(shared, steps, place, row, first + lane) << lane;
-      }
-      StoreWord(place, first, word);
-    }
-  }
-
-  // Lanes side by side take channels side by side.
-  template <cuda::BitProduct product>
-  BNN_DEVICE void StoreMatrix(const uint32_t* shared, int steps) const {
-    constexpr int kWords = kTile / 32, kWarps = kThreads / cuda::kWarp;
-    const int warp = static_cast<int>(threadIdx.x) / cuda::kWarp;
-    for (int item = warp; item < kTile * kWords; item += kWarps) {
-      const int row = item / kWords, first = item % kWords * 32;
-      if (FirstRow() + row >= z.positions || FirstColumn() + first >= z.group_outputs) continue;
-      const Place place = PlaceOf(row);
-      uint32_t bit = 0;
-      if (FirstColumn() + first + Lane() < z.group_outputs) {
-        bit = Output<product>(shared, steps, place, row, first + Lane());
-      }
-      const uint32_t word = cuda::Ballot(bit);
-      if (Lane() == 0) StoreWord(place, first, word);
-    }
-  }
-
-  // An output position: where it lies in Y and which taps are inside X.
-  struct Place {
-    int64_t position, y;
-    TapRange down, right;
-    bool border;
-  };
-
-  BNN_DEVICE Place PlaceOf(int row) const {
-    Place place;
-    const int64_t area = z.out_h * z.out_w, position = FirstRow() + row, at = position % area;
-    place.position = position;
-    place.y = position / area * s.out_channels * area + at;
-    place.down =
-        TapsInside(at / z.out_w * s.stride_h - s.pad_top, s.dilation_h, s.kernel_h, call.height);
-    place.right =
-        TapsInside(at % z.out_w * s.stride_w - s.pad_left, s.dilation_w, s.kernel_w, call.width);
-    place.border =
-        s.pad_value >= 0 && (place.down.count() < s.kernel_h || place.right.count() < s.kernel_w);
-    return place;
+    const TileStore<kTile, kThreads> store = {s, call, z};
+    store.Run([&](const Place& place, int row, int column) {
+      return Output<product>(shared, steps, place, row, column);
+    });
   }
 
   // Finishes one output and returns its bit.
   template <cuda::BitProduct product>
   BNN_DEVICE uint32_t Output(const uint32_t* shared, int steps, const Place& place, int row,
                              int column) const {
-    const int64_t channel = Group() * z.group_outputs + FirstColumn() + column;
+    const int64_t channel = ChannelAt(z, kTile, column);
     const ChannelSums total = w.Total(s, call.packed, kPlanes, channel);
     const uint32_t* counts = shared + column * kCountPitch + row;
     const auto count = static_cast<int>(counts[0]);
@@ -371,13 +292,6 @@ struct TensorTile {
     const float p = plus * At(call.epilogue.w_pos, channel);
     if (codes == Codes::kTernaryEqual) return p;
     return p - static_cast<float>(dot.minus) * At(call.epilogue.w_neg, channel);
-  }
-
-  BNN_DEVICE void StoreWord(const Place& place, int first, uint32_t word) const {
-    if (call.ybits == nullptr) return;
-    const int64_t words = (s.out_channels + bits::kWordBits - 1) / bits::kWordBits;
-    const int64_t channel = Group() * z.group_outputs + FirstColumn() + first;
-    call.ybits[place.position * words + channel / bits::kWordBits] = word;
   }
 };
 

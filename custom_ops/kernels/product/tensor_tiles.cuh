@@ -9,10 +9,6 @@ namespace bnn::product {
 
 constexpr int kSmallTile = 64, kLargeTile = 128;
 
-inline cuda::Grid GridOf(const Shape& s, const Sizes& z, int tile) {
-  return {(z.positions + tile - 1) / tile, (z.group_outputs + tile - 1) / tile, s.group};
-}
-
 // Large tiles read less, small ones give every multiprocessor work. Devices before 8.0 have too
 // little shared memory for large ones, and two sums of them too many registers.
 template <Codes codes>
@@ -26,11 +22,7 @@ template <Codes codes, int kTile>
 cuda::Status LaunchTile(const Shape& s, const CudaCall& call, const Sizes& z,
                         const TensorWeights& w, const CudaDevice& device, cuda::Stream stream) {
   const cuda::Grid grid = GridOf(s, z, kTile);
-  if (z.group_words % kChunkWords == 0) {
-    const TensorTile<codes, kTile, true> tile = {s, call, z, w, device.capability};
-    return cuda::ForEachBlock(tile, grid, stream);
-  }
-  const TensorTile<codes, kTile, false> tile = {s, call, z, w, device.capability};
+  const BitTile<codes, kTile> tile = {s, call, z, w, device.capability};
   return cuda::ForEachBlock(tile, grid, stream);
 }
 
@@ -47,12 +39,11 @@ cuda::Status LaunchTiles(const Shape& s, const CudaCall& call, const Sizes& z,
 
 template <Codes codes>
 cuda::Status PrepareTiles(const CudaDevice& device) {
-  cuda::Status status = cuda::PrepareBlocks<TensorTile<codes, kSmallTile, true>>();
-  if (status == 0) status = cuda::PrepareBlocks<TensorTile<codes, kSmallTile, false>>();
+  const cuda::Status status = cuda::PrepareBlocks<BitTile<codes, kSmallTile>>();
   if constexpr (codes != Codes::kTernary) {
-    if (device.capability < 80) return status;
-    if (status == 0) status = cuda::PrepareBlocks<TensorTile<codes, kLargeTile, true>>();
-    if (status == 0) status = cuda::PrepareBlocks<TensorTile<codes, kLargeTile, false>>();
+    if (status == 0 && device.capability >= 80) {
+      return cuda::PrepareBlocks<BitTile<codes, kLargeTile>>();
+    }
   }
   return status;
 }

@@ -59,13 +59,12 @@ BNN_DEVICE float BFloatToFloat(uint32_t bits) {
   return value;
 }
 
-#if !defined(__CUDA_ARCH__)
+#if !defined(__CUDACC__)
 
 // Adds dot(word of A, word of B) over the words of a row and a column.
 template <typename Sum, typename Dot>
 void MultiplyOnHost(Sum (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                     const Dot& dot) {
-#if !defined(__CUDACC__)
   struct Fragment {
     uint32_t a[4], b[2];
   };
@@ -87,7 +86,6 @@ void MultiplyOnHost(Sum (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[
     }
   });
   for (int i = 0; i < 4; ++i) sums[i] += added.sums[i];
-#endif
 }
 
 inline int DotBytes(uint32_t a, uint32_t b) {
@@ -113,7 +111,7 @@ BNN_DEVICE void MultiplyBytes(int (&sums)[4], const uint32_t (&a)[4], const uint
       "{%0,%1,%2,%3};"
       : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#elif !defined(__CUDA_ARCH__)
+#elif !defined(__CUDACC__)
   MultiplyOnHost(sums, a, b, DotBytes);
 #endif
 }
@@ -131,23 +129,23 @@ BNN_DEVICE void MultiplyBits(int (&sums)[4], const uint32_t (&a)[4], const uint3
     }
     return;
   }
-#if !defined(__CUDA_ARCH__)
+#if !defined(__CUDACC__)
   MultiplyOnHost(sums, a, b, [](uint32_t x, uint32_t y) {
     return CountBits(product == BitProduct::kXor ? x ^ y : x & y);
   });
-#elif __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1000
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1000
   asm volatile(
       "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3},{%4,%5,%6,%7},"
       "{%8,%9},{%0,%1,%2,%3};"
       : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#elif __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
   asm volatile(
       "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%0,%1,%2,%3},{%4,%5,%6,%7},"
       "{%8,%9},{%0,%1,%2,%3};"
       : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#elif __CUDA_ARCH__ < 800
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   BNN_UNROLL
   for (int i = 0; i < 4; ++i) {  // this device has 8 x 8 x 128: a half of the rows, of the depth
     asm volatile(
@@ -167,7 +165,7 @@ BNN_DEVICE void MultiplyPairs(float (&sums)[4], const uint32_t (&a)[4], const ui
       "{%0,%1,%2,%3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#elif !defined(__CUDA_ARCH__)
+#elif !defined(__CUDACC__)
   MultiplyOnHost(sums, a, b, DotPairs);
 #endif
 }

@@ -62,7 +62,7 @@ struct FloatTile {
   TensorWeights w;
 
   BNN_DEVICE void operator()(uint32_t* shared) const {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#if !defined(__CUDACC__) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
     auto* windows = reinterpret_cast<Window*>(shared + 2 * kStage);
     FindWindows<kTile, kThreads>(s, z, windows);
     cuda::Barrier();

@@ -19,7 +19,7 @@ LIBRARY = "libbnndeploy_ops_cuda_on_host.so"
 
 FAULTS = {
     "missing barrier": (
-        TILE, "cuda::Barrier();  // the stage has arrived for all, and all are done with the one", "//"
+        TILE, "cuda::Barrier();  // the stage has arrived for all, and", "//"
     ),
     "a wait for one group too few": (TILE, "WaitCopies<kStages - 2>", "WaitCopies<kStages - 1>"),
     "the wrong stage": (

@@ -412,8 +412,8 @@ BNN_TEST("a matrix product of few rows goes to the variant that counts bits") {
   s.out_channels = 48;
   const Product product = Product::Select(s, cpu::Supported());
   Check(VariantName(product.PlanCall(1, 1, 1, 1)) == std::string("bits_avx512vpopcnt"), "one row");
-  Check(VariantName(product.PlanCall(64, 1, 1, 1)) == std::string("bits_amx"), "64 rows");
-  for (const int64_t rows : {1, 64}) {
+  Check(VariantName(product.PlanCall(128, 1, 1, 1)) == std::string("bits_amx"), "128 rows");
+  for (const int64_t rows : {1, 128}) {
     const Case c = MakeCase(s, rows, 1, 1, true, &random);
     Runner(c, product, 1, &random).Compare(Reference(c), true, true, true);
   }

@@ -20,7 +20,7 @@ const Variant float_avx2 = {
     float_rows::Pack,
     float_rows::NoScratch,
     16,
-    {1, 640.0, 140.0, 43.8, 0.0, 10.0},
+    {1, 640.0, 140.0, 44.0, 0.0, 12.0},
     Multiply,
 };
 

@@ -88,7 +88,7 @@ const Variant float_avx512bw = {
     Pack,
     UnitBytes,
     16,
-    {1, 990.0, 0.0, 18.8, 4.0, 2.5},
+    {1, 930.0, 0.0, 19.2, 2.2, 3.6},
     Multiply,
     nullptr,
     table::Pays,

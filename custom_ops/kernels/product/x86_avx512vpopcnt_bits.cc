@@ -92,7 +92,7 @@ const Variant bits_avx512vpopcnt = {
     words::Pack<words::Plain>,
     words::NoScratch,
     16,
-    {1, 400.0, 0.8, 1.25, 0.0, 12.0},
+    {1, 430.0, 0.72, 1.09, 0.0, 11.0},
     MultiplyLanes<Avx512Vpopcnt>,
 };
 

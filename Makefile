@@ -2,6 +2,7 @@
 # make test    sets everything up and runs the tests
 # make lint    linters, formatters and the type checker
 # make sanitize  the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+# make sanitize-threads  the C++ tests, which split work by threads, under ThreadSanitizer
 # make test-cuda-on-host  the CUDA operators and kernels, compiled for the host
 # make test-cuda-faults   plants faults in those kernels, each of which the tests must catch
 # make test-gpu, make bench-gpu  tests and benchmarks that need an NVIDIA device
@@ -17,7 +18,7 @@ AARCH64 := build/aarch64
 ZOO_FILES := $(shell find models -type f)
 PYTEST_ARGS ?= -n 2
 
-.PHONY: demo test lint format sanitize test-aarch64 test-cuda-on-host test-cuda-faults test-gpu bench-gpu setup clean
+.PHONY: demo test lint format sanitize sanitize-threads test-aarch64 test-cuda-on-host test-cuda-faults test-gpu bench-gpu setup clean
 
 demo: setup
 	$(BIN)/bnndeploy demo
@@ -59,6 +60,14 @@ sanitize: setup
 	  LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so.6)" \
 	  $(BIN)/python -m pytest -q tests/ops/test_altered_nodes.py tests/ops/test_bad_input.py \
 	  tests/ops/test_shape_inference.py
+
+# Without address randomisation, which older versions of ThreadSanitizer cannot map around.
+sanitize-threads: setup
+	$(BIN)/cmake -S custom_ops -B build/sanitize_threads -G Ninja \
+	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DBNN_TESTS=ON -DBNN_SANITIZE=thread
+	$(BIN)/cmake --build build/sanitize_threads --target bnn_kernels_test
+	setarch -R build/sanitize_threads/bnn_kernels_test
 
 # The operators as ONNX Runtime runs them on the CUDA provider.
 OPERATOR_TESTS := $(addprefix tests/ops/test_,products.py product_tiles.py elementwise.py \

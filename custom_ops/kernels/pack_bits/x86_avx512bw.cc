@@ -71,9 +71,27 @@ void PackMap(const PackBitsShape& s, const T* x, uint32_t* bits, int64_t begin, 
   }
 }
 
+// Packs the whole words of a row with one sign and one threshold; returns the channels done.
+template <typename T>
+int64_t PackWholeWords(const PackBitsShape& s, const T* x, uint32_t* bits) {
+  constexpr __mmask16 kAll = 0xffff;
+  const __m512 sign = _mm512_set1_ps(*s.sign), threshold = _mm512_set1_ps(*s.threshold);
+  const auto compare = [&](const T* from) {
+    const __m512 value = _mm512_mul_ps(Load(kAll, from), sign);
+    return _mm512_cmp_ps_mask(value, threshold, _CMP_GE_OQ);
+  };
+  int64_t c = 0;
+  for (; c + bits::kWordBits <= s.channels; c += bits::kWordBits) {
+    bits[c / bits::kWordBits] = _mm512_kunpackw(compare(x + c + kLanes), compare(x + c));
+  }
+  return c;
+}
+
 template <typename T>
 void PackRow(const PackBitsShape& s, const T* x, uint32_t* bits) {
-  for (int64_t c = 0; c < s.channels; c += bits::kWordBits) {
+  const bool one_for_all = s.sign_stride == 0 && s.threshold_stride == 0;
+  for (int64_t c = one_for_all ? PackWholeWords(s, x, bits) : 0; c < s.channels;
+       c += bits::kWordBits) {
     uint32_t word = 0;
     for (int64_t i = 0; i < bits::kWordBits && c + i < s.channels; i += kLanes) {
       const __mmask16 lanes = Lanes(s.channels - c - i);

@@ -58,10 +58,13 @@ CONVOLUTIONS = {
     "wide rows": ((2, 6, 6, 128), (40, 3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}),
     "uneven": ((2, 8, 13, 64), (64, 2, 5), {"pads": [0, 3, 2, 1], "strides": [3, 2]}),
     "taps far outside": ((2, 3, 3, 64), (65, 3, 3), {"pads": [6] * 4, "dilations": [3, 3]}),
+    "a border within a dilated kernel": (
+        (2, 7, 7, 64), (40, 3, 3), {"pads": [1, 1, 4, 2], "dilations": [3, 2]}
+    ),
     "groups": ((2, 9, 9, 192), (96, 3, 3), {"pads": [1, 1, 1, 1], "group": 3}),
     "groups of wide rows": ((1, 12, 12, 256), (256, 1, 1), {"group": 2}),
     "a kernel as large as the map": ((70, 3, 3, 64), (33, 3, 3), {}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)

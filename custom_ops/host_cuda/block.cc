@@ -9,8 +9,37 @@
 #include <random>
 #include <vector>
 
+#if defined(BNN_THREAD_SANITIZER)
+extern "C" {
+void* __tsan_get_current_fiber();
+void* __tsan_create_fiber(unsigned flags);
+void __tsan_destroy_fiber(void* fiber);
+void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+}
+#endif
+
 namespace bnn::host_cuda {
 namespace {
+
+// What ThreadSanitizer has to know: fibers are threads to it, which are ordered by the places where
+// they meet and by nothing else. This file itself is compiled without it.
+#if defined(BNN_THREAD_SANITIZER)
+void* ThisFiber() { return __tsan_get_current_fiber(); }
+void* NewFiber() { return __tsan_create_fiber(0); }
+void EndFiber(void* fiber) { __tsan_destroy_fiber(fiber); }
+void SayNext(void* fiber) { __tsan_switch_to_fiber(fiber, /*flags: no order*/ 1); }
+void SayArrived(void* meeting) { __tsan_release(meeting); }
+void SayMet(void* meeting) { __tsan_acquire(meeting); }
+#else
+void* ThisFiber() { return nullptr; }
+void* NewFiber() { return nullptr; }
+void EndFiber(void*) {}
+void SayNext(void*) {}
+void SayArrived(void*) {}
+void SayMet(void*) {}
+#endif
 
 constexpr size_t kStackBytes = size_t{128} << 10;
 constexpr size_t kAlignment = 128;
@@ -35,6 +64,7 @@ struct Warp {
 
 struct Fiber {
   ucontext_t context;
+  void* identity = nullptr;  // ThreadSanitizer's
   std::unique_ptr<char[]> stack{new char[kStackBytes]};
   unsigned thread = 0;
   bool done = false;
@@ -50,6 +80,7 @@ struct Block {
   Meeting barrier;
   std::vector<unsigned char> shared;
   ucontext_t scheduler;
+  void* scheduler_identity = nullptr;
   Fiber* running = nullptr;
   const std::function<void()>* body = nullptr;
 };
@@ -58,17 +89,31 @@ thread_local Block* block = nullptr;
 
 Warp& RunningWarp() { return block->warps[block->running->thread / kWarp]; }
 
+void ToScheduler(Fiber* from) {
+  SayNext(block->scheduler_identity);
+  swapcontext(&from->context, &block->scheduler);
+}
+
+void ToFiber(Fiber* to) {
+  block->running = to;
+  thread_index.x = to->thread;
+  SayNext(to->identity);
+  swapcontext(&block->scheduler, &to->context);
+}
+
 void Enter() {
+  SayMet(block);  // what was there before the block
   (*block->body)();
+  SayArrived(block);
   block->running->done = true;
-  swapcontext(&block->running->context, &block->scheduler);
+  ToScheduler(block->running);
 }
 
 void AwaitNext(const Meeting& meeting, uint64_t seen) {
   Fiber& fiber = *block->running;
   fiber.awaited = &meeting;
   fiber.seen = seen;
-  while (meeting.meetings == seen) swapcontext(&fiber.context, &block->scheduler);
+  while (meeting.meetings == seen) ToScheduler(&fiber);
   fiber.awaited = nullptr;
 }
 
@@ -85,6 +130,7 @@ void Reset(Block* b) {
     fiber.thread = static_cast<unsigned>(i);
     fiber.done = false;
     fiber.awaited = nullptr;
+    if (fiber.identity == nullptr) fiber.identity = NewFiber();
     fiber.open.clear();
     fiber.groups.clear();
     getcontext(&fiber.context);
@@ -97,6 +143,7 @@ void Reset(Block* b) {
 
 bool RunBlock(Block* b, const std::vector<unsigned>& order) {
   Reset(b);
+  SayArrived(b);
   for (bool all_done = false; !all_done;) {
     bool any_ran = false;
     all_done = true;
@@ -104,14 +151,13 @@ bool RunBlock(Block* b, const std::vector<unsigned>& order) {
       Fiber& fiber = b->fibers[i];
       if (CanRun(fiber)) {
         any_ran = true;
-        b->running = &fiber;
-        thread_index.x = fiber.thread;
-        swapcontext(&b->scheduler, &fiber.context);
+        ToFiber(&fiber);
       }
       all_done = all_done && fiber.done;
     }
     if (!any_ran && !all_done) return false;
   }
+  SayMet(b);
   return true;
 }
 
@@ -128,6 +174,7 @@ bool RunBlocks(Index grid, unsigned threads, size_t shared_bytes,
   b.fibers = std::vector<Fiber>(threads);
   b.shared.resize(shared_bytes + kAlignment);
   b.body = &body;
+  b.scheduler_identity = ThisFiber();
   std::vector<unsigned> order(threads);
   for (unsigned i = 0; i < threads; ++i) order[i] = i;
   const unsigned seed = Seed();
@@ -143,6 +190,9 @@ bool RunBlocks(Index grid, unsigned threads, size_t shared_bytes,
     }
   }
   block = nullptr;
+  for (Fiber& fiber : b.fibers) {
+    if (fiber.identity != nullptr) EndFiber(fiber.identity);
+  }
   return met;
 }
 
@@ -154,19 +204,31 @@ void* SharedMemory() {
 void Barrier() {
   Meeting& barrier = block->barrier;
   const uint64_t seen = barrier.meetings;
-  if (++barrier.arrived < static_cast<int>(block->fibers.size())) return AwaitNext(barrier, seen);
-  barrier.arrived = 0;
-  ++barrier.meetings;
+  SayArrived(&barrier);
+  if (++barrier.arrived < static_cast<int>(block->fibers.size())) {
+    AwaitNext(barrier, seen);
+  } else {
+    barrier.arrived = 0;
+    ++barrier.meetings;
+  }
+  SayMet(&barrier);
 }
 
 void MeetWarp(void* slot, const std::function<void()>& work) {
   Warp& warp = RunningWarp();
   const uint64_t seen = warp.meeting.meetings;
   warp.slots[block->running->thread % kWarp] = slot;
-  if (++warp.meeting.arrived < kWarp) return AwaitNext(warp.meeting, seen);
-  work();
-  warp.meeting.arrived = 0;
-  ++warp.meeting.meetings;
+  SayArrived(&warp.meeting);
+  if (++warp.meeting.arrived < kWarp) {
+    AwaitNext(warp.meeting, seen);
+  } else {
+    SayMet(&warp.meeting);
+    work();
+    SayArrived(&warp.meeting);
+    warp.meeting.arrived = 0;
+    ++warp.meeting.meetings;
+  }
+  SayMet(&warp.meeting);
 }
 
 void* Slot(int lane) { return RunningWarp().slots[lane]; }

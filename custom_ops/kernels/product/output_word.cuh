@@ -76,6 +76,9 @@ struct OutputWord {
   Sizes z;
 
   BNN_DEVICE void operator()(int64_t i) const {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    if constexpr (!kBits && kWholeWords) return;  // tensor cores serve these: see product.cu
+#endif
     const int64_t position = i % z.positions;
     const int64_t word = i / z.positions;
     const int64_t area = z.out_h * z.out_w;

@@ -80,7 +80,7 @@ cuda::Status CudaProduct::Launch(const CudaCall& call, cuda::Stream stream) cons
   z.group_words = GroupWords(s);
   z.last_mask = bits::LastWordMask(z.group_channels);
   if (z.positions == 0) return 0;
-  if (tensor_ && z.positions > kFewPositions && z.positions <= INT32_MAX) {
+  if (tensor_ && z.positions > kFewPositions) {
     return s.x == Element::kBits ? LaunchTensorBits(s, call, z, tensor_weights_, device_, stream)
                                  : LaunchTensorFloats(s, call, z, tensor_weights_, stream);
   }

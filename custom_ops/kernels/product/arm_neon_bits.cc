@@ -6,13 +6,20 @@ namespace bnn::product {
 namespace {
 
 struct Neon : NeonLanes {
-  static constexpr int64_t kMostCounts = 4095;  // sixteen bits hold 65535, a pair counts to 16
+  using Count = uint16x8_t;                    // sums of two bytes each
+  static constexpr int64_t kMostWords = 4095;  // sixteen bits hold 65535, two bytes count to 16
 
-  static Word Count(Word sum, Word bits) { return vpadalq_u8(sum, ByteCounts(bits)); }
-  static void Drain(Word sum, int32_t* counts) {
-    const uint32x4_t pairs = vpaddlq_u16(sum);
-    vst1_s32(counts, vreinterpret_s32_u32(vpadd_u32(vget_low_u32(pairs), vget_high_u32(pairs))));
+  static Count Zero() { return vdupq_n_u16(0); }
+  template <Codes codes>
+  static Count One(Word x, const uint64_t* code) {
+    return vpaddlq_u8(ByteCounts<codes>(x, code));
   }
+  template <Codes codes>
+  static void AddTwo(Count& count, Word x, const uint64_t* code, Word x2, const uint64_t* code2) {
+    count = vpadalq_u8(count, ByteCounts<codes>(x, code));
+    count = vpadalq_u8(count, ByteCounts<codes>(x2, code2));
+  }
+  static Word Total(Count count) { return vpaddlq_u32(vpaddlq_u16(count)); }
 };
 
 }  // namespace

@@ -7,16 +7,20 @@ namespace bnn::product {
 namespace {
 
 struct NeonDot : NeonLanes {
-  static constexpr int64_t kMostCounts = int64_t{1} << 26;  // 32 bits, and a step adds up to 32
+  using Count = uint32x4_t;                                // sums of four bytes each
+  static constexpr int64_t kMostWords = int64_t{1} << 26;  // 32 bits, and a word adds up to 32
 
-  static Word Count(Word sum, Word bits) {
-    return vreinterpretq_u16_u32(
-        vdotq_u32(vreinterpretq_u32_u16(sum), ByteCounts(bits), vdupq_n_u8(1)));
+  static Count Zero() { return vdupq_n_u32(0); }
+  template <Codes codes>
+  static Count One(Word x, const uint64_t* code) {
+    return vdotq_u32(Zero(), ByteCounts<codes>(x, code), vdupq_n_u8(1));
   }
-  static void Drain(Word sum, int32_t* counts) {
-    const uint32x4_t halves = vreinterpretq_u32_u16(sum);
-    vst1_s32(counts, vreinterpret_s32_u32(vpadd_u32(vget_low_u32(halves), vget_high_u32(halves))));
+  template <Codes codes>
+  static void AddTwo(Count& count, Word x, const uint64_t* code, Word x2, const uint64_t* code2) {
+    count = vdotq_u32(count, ByteCounts<codes>(x, code), vdupq_n_u8(1));
+    count = vdotq_u32(count, ByteCounts<codes>(x2, code2), vdupq_n_u8(1));
   }
+  static Word Total(Count count) { return vpaddlq_u32(count); }
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 # make sanitize  the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make sanitize-threads  the C++ tests, which split work by threads, under ThreadSanitizer
 # make test-cuda-on-host  the CUDA operators and kernels, compiled for the host
+# make sanitize-cuda-threads  some of these under ThreadSanitizer
 # make test-cuda-faults   plants faults in those kernels, each of which the tests must catch
 # make test-gpu, make bench-gpu  tests and benchmarks that need an NVIDIA device
 # make test-aarch64  cross-builds for ARM and tests that under emulation; wants the packages
@@ -18,7 +19,8 @@ AARCH64 := build/aarch64
 ZOO_FILES := $(shell find models -type f)
 PYTEST_ARGS ?= -n 2
 
-.PHONY: demo test lint format sanitize sanitize-threads test-aarch64 test-cuda-on-host test-cuda-faults test-gpu bench-gpu setup clean
+.PHONY: demo test lint format sanitize sanitize-threads sanitize-cuda-threads test-aarch64 \
+  test-cuda-on-host test-cuda-faults test-gpu bench-gpu setup clean
 
 demo: setup
 	$(BIN)/bnndeploy demo
@@ -80,6 +82,17 @@ test-cuda-on-host: setup
 	$(BIN)/cmake --build build/cuda_on_host --target bnndeploy_ops_cuda_on_host
 	BNNDEPLOY_LIBRARY=$(abspath build/cuda_on_host/libbnndeploy_ops_cuda_on_host.so) \
 	  $(BIN)/python -m pytest -q $(PYTEST_ARGS) $(OPERATOR_TESTS)
+
+# Threads of a block are fibers, which ThreadSanitizer takes for threads.
+sanitize-cuda-threads: setup
+	$(BIN)/cmake -S custom_ops -B build/sanitize_cuda -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DBNN_CUDA_ON_HOST=ON -DBNN_SANITIZE=thread
+	$(BIN)/cmake --build build/sanitize_cuda --target bnndeploy_ops_cuda_on_host
+	LD_PRELOAD="$(shell $(CXX) -print-file-name=libtsan.so)" OMP_NUM_THREADS=1 \
+	  TSAN_OPTIONS=ignore_noninstrumented_modules=1:report_thread_leaks=0:exitcode=66 \
+	  BNNDEPLOY_LIBRARY=$(abspath build/sanitize_cuda/libbnndeploy_ops_cuda_on_host.so) \
+	  setarch -R $(BIN)/python -m pytest -q tests/ops/test_product_tiles.py \
+	  -k "(matrices and 65-31) or (convolutions and groups and sm80) or order"
 
 test-cuda-faults: setup
 	$(BIN)/python tests/ops/plant_cuda_faults.py build/cuda_faults

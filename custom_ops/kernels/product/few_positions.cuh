@@ -17,7 +17,7 @@ inline constexpr int64_t kFewPositions = 4;
 // Block (x, y) computes word x of the output channels at position y.
 template <typename X, Codes codes>
 struct FewPositions {
-  using Word = OutputWord<X, codes, false>;
+  using Word = OutputWord<X, codes>;
   using AllSums = typename Word::AllSums;
   static constexpr int kWarps = 8, kThreads = kWarps * cuda::kWarp;
   static constexpr int kValues = AllSums::kLast + 2;  // the sums of a lane and their zeros
@@ -73,26 +73,26 @@ struct FewPositions {
   BNN_DEVICE uint32_t Finish(const AllSums& sums, int64_t taps, int64_t channel) const {
     const int64_t area = word.z.out_h * word.z.out_w;
     const int64_t y = blockIdx.y / area * word.s.out_channels * area + blockIdx.y % area;
-    return word.Output(sums, 0, taps, channel, y);
+    return word.Output(sums, taps, channel, y);
   }
 
   static BNN_DEVICE void Show(const AllSums& sums, uint32_t* to) {
-    std::memcpy(to, &sums.values[0][0], sizeof(uint32_t));
+    std::memcpy(to, &sums.values[0], sizeof(uint32_t));
     if (AllSums::kLast > 0) {
-      std::memcpy(to + kThreads, &sums.values[AllSums::kLast][0], sizeof(uint32_t));
+      std::memcpy(to + kThreads, &sums.values[AllSums::kLast], sizeof(uint32_t));
     }
     std::memcpy(to + (kValues - 1) * kThreads, &sums.zeros, sizeof(uint32_t));
   }
 
   static BNN_DEVICE void Add(const uint32_t* from, AllSums* sums) {
     AllSums other;
-    std::memcpy(&other.values[0][0], from, sizeof(uint32_t));
+    std::memcpy(&other.values[0], from, sizeof(uint32_t));
     std::memcpy(&other.zeros, from + (kValues - 1) * kThreads, sizeof(uint32_t));
-    sums->values[0][0] += other.values[0][0];
+    sums->values[0] += other.values[0];
     sums->zeros += other.zeros;
     if (AllSums::kLast > 0) {
-      std::memcpy(&other.values[AllSums::kLast][0], from + kThreads, sizeof(uint32_t));
-      sums->values[AllSums::kLast][0] += other.values[AllSums::kLast][0];
+      std::memcpy(&other.values[AllSums::kLast], from + kThreads, sizeof(uint32_t));
+      sums->values[AllSums::kLast] += other.values[AllSums::kLast];
     }
   }
 };

@@ -15,10 +15,7 @@ cuda::Status LaunchCodes(const Shape& s, const CudaCall& call, const Sizes& z,
   if (z.positions <= kFewPositions && (s.group == 1 || z.group_outputs % kLanes == 0)) {
     return cuda::ForEachBlock(FewPositions<X, codes>{{s, call, z}}, {words, z.positions}, stream);
   }
-  if (s.group == 1 || z.group_outputs % kLanes == 0) {
-    return cuda::ForEach(OutputWord<X, codes, true>{s, call, z}, count, stream);
-  }
-  return cuda::ForEach(OutputWord<X, codes, false>{s, call, z}, count, stream);
+  return cuda::ForEach(OutputWord<X, codes>{s, call, z}, count, stream);
 }
 
 template <typename X>

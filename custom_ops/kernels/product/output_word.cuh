@@ -1,7 +1,7 @@
-// Every product in one kernel that needs no more of a device than a popcount: a thread computes 32
-// output channels, one word of Ybits, of one position. Threads side by side take neighbouring
-// positions, so weights are read once for all of a warp, floats of X and Y as whole lines, and no
-// thread needs another.
+// Every product in one kernel that needs no more of a device than a popcount, for what tensor cores
+// do not take: a thread computes 32 output channels, one word of Ybits, of one position, one by
+// one. Threads side by side take neighbouring positions, so weights are read once for all of a
+// warp, floats of X and Y as whole lines, and no thread needs another.
 //
 // Packed weights: uint32 [words of Ybits][kernel taps][words of a group][planes][32 channels], zero
 // where there is no channel.
@@ -16,59 +16,55 @@ namespace bnn::product {
 
 inline constexpr int kLanes = 32;  // output channels of a thread
 
-// The sums of `lanes` output channels: one each, or for two scales one for each plane.
-template <typename Sum, Codes codes, int lanes>
+// The sums of an output channel: one, or for two scales one for each plane.
+template <typename Sum, Codes codes>
 struct Sums {
   static constexpr int kLast = codes == Codes::kTernary ? 1 : 0;
-  Sum values[kLast + 1][lanes] = {};
+  Sum values[kLast + 1] = {};
   float zeros = 0.0f;  // every real x times 0, as one ternary plane at least takes it: 0 or NaN
 };
 
 // Adds the products of the bits of one word. Binary sums count the codes that differ.
-template <Codes codes, int lanes>
-BNN_DEVICE void AddWord(uint32_t x, const uint32_t* w, int lane, Sums<int, codes, lanes>* sums) {
-  const uint32_t plus = w[lane];
+template <Codes codes>
+BNN_DEVICE void AddWord(uint32_t x, const uint32_t* w, Sums<int, codes>* sums) {
+  const uint32_t plus = w[0];
   if (codes == Codes::kBinary) {
-    sums->values[0][lane] += cuda::CountBits(x ^ plus);
+    sums->values[0] += cuda::CountBits(x ^ plus);
     return;
   }
-  const uint32_t minus = w[kLanes + lane];
+  const uint32_t minus = w[kLanes];
   if (codes == Codes::kTernaryEqual) {
     const uint32_t codes_set = plus | minus;
-    sums->values[0][lane] +=
-        cuda::CountBits(codes_set) - 2 * cuda::CountBits((x ^ plus) & codes_set);
+    sums->values[0] += cuda::CountBits(codes_set) - 2 * cuda::CountBits((x ^ plus) & codes_set);
   } else {
-    sums->values[0][lane] += cuda::CountBits(plus) - 2 * cuda::CountBits(~x & plus);
-    sums->values[sums->kLast][lane] += cuda::CountBits(minus) - 2 * cuda::CountBits(~x & minus);
+    sums->values[0] += cuda::CountBits(plus) - 2 * cuda::CountBits(~x & plus);
+    sums->values[sums->kLast] += cuda::CountBits(minus) - 2 * cuda::CountBits(~x & minus);
   }
 }
 
 // Adds the product of one real value; its code is bit `c` of the words.
-template <Codes codes, int lanes>
-BNN_DEVICE void AddValue(float x, const uint32_t* w, int c, int lane,
-                         Sums<float, codes, lanes>* sums) {
-  const bool plus = (w[lane] >> c) & 1u;
+template <Codes codes>
+BNN_DEVICE void AddValue(float x, const uint32_t* w, int c, Sums<float, codes>* sums) {
+  const bool plus = (w[0] >> c) & 1u;
   if (codes == Codes::kBinary) {
-    sums->values[0][lane] += plus ? x : -x;
+    sums->values[0] += plus ? x : -x;
     return;
   }
-  const bool minus = (w[kLanes + lane] >> c) & 1u;
+  const bool minus = (w[kLanes] >> c) & 1u;
   if (codes == Codes::kTernaryEqual) {
-    if (plus || minus) sums->values[0][lane] += plus ? x : -x;
+    if (plus || minus) sums->values[0] += plus ? x : -x;
   } else {
-    if (plus) sums->values[0][lane] += x;
-    if (minus) sums->values[sums->kLast][lane] += x;
+    if (plus) sums->values[0] += x;
+    if (minus) sums->values[sums->kLast] += x;
   }
 }
 
-// One thread: word `i / positions` of the output channels at position `i % positions`. Unless all
-// channels of every word belong to one group (kWholeWords), the thread takes them one by one.
-template <typename X, Codes codes, bool kWholeWords>
+// One thread: word `i / positions` of the output channels at position `i % positions`.
+template <typename X, Codes codes>
 struct OutputWord {
   static constexpr bool kBits = std::is_same<X, uint32_t>::value;
   using Sum = typename std::conditional<kBits, int, float>::type;
-  static constexpr int kSums = kWholeWords ? kLanes : 1;
-  using AllSums = Sums<Sum, codes, kSums>;
+  using AllSums = Sums<Sum, codes>;
   static constexpr int64_t kWordStep = (codes == Codes::kBinary ? 1 : 2) * kLanes;
 
   Shape s;
@@ -76,9 +72,6 @@ struct OutputWord {
   Sizes z;
 
   BNN_DEVICE void operator()(int64_t i) const {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    if constexpr (!kBits && kWholeWords) return;  // tensor cores serve these: see product.cu
-#endif
     const int64_t position = i % z.positions;
     const int64_t word = i / z.positions;
     const int64_t area = z.out_h * z.out_w;
@@ -88,20 +81,11 @@ struct OutputWord {
     const int count = static_cast<int>(left < kLanes ? left : kLanes);
     const int64_t y = image * s.out_channels * area + position % area;
     uint32_t bits = 0;
-    if constexpr (kWholeWords) {
+    for (int lane = 0; lane < count; ++lane) {
       AllSums sums;
-      const int64_t taps = Accumulate(word, position, first / z.group_outputs, 0, &sums);
-      BNN_UNROLL
-      for (int lane = 0; lane < kLanes; ++lane) {
-        if (lane < count) bits |= Output(sums, lane, taps, first + lane, y) << lane;
-      }
-    } else {
-      for (int lane = 0; lane < count; ++lane) {
-        AllSums sums;
-        const int64_t channel = first + lane;
-        const int64_t taps = Accumulate(word, position, channel / z.group_outputs, lane, &sums);
-        bits |= Output(sums, 0, taps, channel, y) << lane;
-      }
+      const int64_t channel = first + lane;
+      const int64_t taps = Accumulate(word, position, channel / z.group_outputs, lane, &sums);
+      bits |= Output(sums, taps, channel, y) << lane;
     }
     if (call.ybits != nullptr) {
       const int64_t words = (s.out_channels + bits::kWordBits - 1) / bits::kWordBits;
@@ -109,7 +93,7 @@ struct OutputWord {
     }
   }
 
-  // Sums over all taps, kWholeWords for all lanes, else for one; returns how many taps took part.
+  // Sums over all taps for one lane; returns how many taps took part.
   BNN_DEVICE int64_t Accumulate(int64_t word, int64_t position, int64_t group, int lane,
                                 AllSums* sums) const {
     const int64_t area = z.out_h * z.out_w;
@@ -151,8 +135,7 @@ struct OutputWord {
           inside
               ? static_cast<const uint32_t*>(call.x)[pixel * words + group * z.group_words + index]
               : (s.pad_value > 0 ? ~0u : 0u);
-      BNN_UNROLL
-      for (int l = 0; l < kSums; ++l) AddWord(x & mask, w + lane, l, sums);
+      AddWord(x & mask, w + lane, sums);
     } else {
       const int64_t first = index * kLanes;
       const int64_t left = z.group_channels - first;
@@ -162,25 +145,23 @@ struct OutputWord {
         const int64_t pixel = ((from + c) * call.height + row) * call.width + column;
         const float x = inside ? cuda::ToFloat(static_cast<const X*>(call.x)[pixel])
                                : static_cast<float>(s.pad_value);
-        BNN_UNROLL
-        for (int l = 0; l < kSums; ++l) AddValue(x, w + lane, c, l, sums);
+        AddValue(x, w + lane, c, sums);
         sums->zeros += x * 0.0f;
       }
     }
   }
 
   // Applies the epilogue to a sum and returns its bit.
-  BNN_DEVICE uint32_t Output(const AllSums& sums, int lane, int64_t taps, int64_t channel,
-                             int64_t y) const {
-    const float acc = Scaled(sums, lane, taps, channel);
+  BNN_DEVICE uint32_t Output(const AllSums& sums, int64_t taps, int64_t channel, int64_t y) const {
+    const float acc = Scaled(sums, taps, channel);
     return Finish(s, call, LoadChannel(s, call.epilogue, channel), acc,
                   y + channel * z.out_h * z.out_w);
   }
 
-  BNN_DEVICE float Scaled(const AllSums& sums, int lane, int64_t taps, int64_t channel) const {
-    const Sum sum = sums.values[0][lane];
+  BNN_DEVICE float Scaled(const AllSums& sums, int64_t taps, int64_t channel) const {
+    const Sum sum = sums.values[0];
     if (codes == Codes::kTernary) {
-      const Sum minus = sums.values[sums.kLast][lane];
+      const Sum minus = sums.values[sums.kLast];
       const float p = (static_cast<float>(sum) + sums.zeros) * At(call.epilogue.w_pos, channel);
       const float n = static_cast<float>(minus) * At(call.epilogue.w_neg, channel);
       return p - n;

@@ -11,6 +11,9 @@ from onnx.external_data_helper import convert_model_to_external_data
 
 from bnndeploy.errors import ExportError
 
+LARGE = 1 << 20
+"""Bytes of weights beyond which one is checked by itself."""
+
 PROTOBUF_LIMIT = (1 << 31) - (1 << 20)
 """Bytes of weights beyond which they go into a file beside the model."""
 
@@ -88,9 +91,41 @@ def check(model: onnx.ModelProto | Path, name: str) -> None:
     Raises:
         ExportError: If it finds a fault.
     """
-    target = str(model) if isinstance(model, Path) else model
     try:
-        onnx.checker.check_model(target, full_check=True)
+        if isinstance(model, Path):
+            onnx.checker.check_model(str(model), full_check=True)
+            return
+        for tensor in _large_weights(model.graph):
+            onnx.checker.check_tensor(tensor)
+        onnx.checker.check_model(_without_large_weights(model), full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         reason = " ".join(str(error).split())
         raise ExportError(f"{name}: the ONNX checker refuses it: {reason}") from error
+
+
+def _large_weights(graph: onnx.GraphProto) -> list[onnx.TensorProto]:
+    return [tensor for tensor in graph.initializer if len(tensor.raw_data) > LARGE]
+
+
+def _without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Copies a model but for its large weights, which become inputs of their shape and type.
+
+    The checker copies a model twice; of weights that large it reads no number.
+    """
+    graph = model.graph
+    large = _large_weights(graph)
+    names = {tensor.name for tensor in large}
+    as_inputs = [
+        onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        for tensor in large
+    ]
+    light = onnx.GraphProto(
+        name=graph.name, node=graph.node, input=[*graph.input, *as_inputs], output=graph.output,
+        value_info=graph.value_info, quantization_annotation=graph.quantization_annotation,
+        sparse_initializer=graph.sparse_initializer,
+        initializer=[tensor for tensor in graph.initializer if tensor.name not in names],
+    )  # fmt: skip
+    return onnx.ModelProto(
+        ir_version=model.ir_version, opset_import=model.opset_import, graph=light,
+        functions=model.functions, metadata_props=model.metadata_props,
+    )  # fmt: skip

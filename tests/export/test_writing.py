@@ -8,7 +8,10 @@ from _exported import small_export
 
 from bnndeploy.errors import ExportError
 from bnndeploy.export import writing
-from bnndeploy.export.writing import refuse_existing, write_model
+from bnndeploy.export.writing import check, refuse_existing, write_model
+
+PRODUCT = """<ir_version: 10, opset_import: ["" : 21]>
+large (float[N,1024] x) => (float[N,512] y) { y = MatMul(x, w) }"""
 
 
 @pytest.fixture
@@ -50,6 +53,30 @@ def test_a_model_that_the_checker_refuses_leaves_the_old_file(model, tmp_path):
     with pytest.raises(ExportError, match=r"model\.onnx: the ONNX checker refuses it"):
         write_model(faulty, path, force=True)
     assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize(("rows", "refused"), [(1024, False), (1000, True)])
+def test_the_shape_of_a_large_weight_is_checked(rows, refused):
+    model = onnx.parser.parse_model(PRODUCT)
+    weight = np.zeros((rows, 512), np.float32)
+    assert weight.nbytes > writing.LARGE
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+
+    if refused:
+        with pytest.raises(ExportError, match="large: the ONNX checker refuses it"):
+            check(model, "large")
+    else:
+        check(model, "large")
+
+
+def test_a_large_weight_with_numbers_in_two_places_is_refused():
+    model = onnx.parser.parse_model(PRODUCT)
+    tensor = onnx.numpy_helper.from_array(np.zeros((1024, 512), np.float32), "w")
+    tensor.float_data.append(0.0)
+    model.graph.initializer.append(tensor)
+
+    with pytest.raises(ExportError, match="large: the ONNX checker refuses it"):
+        check(model, "large")
 
 
 def test_weights_above_the_limit_go_to_a_file_beside_the_model(model, tmp_path):

@@ -158,7 +158,7 @@ def first_turned_value(
             continue
         got, real = values[node.output[0]], values[node.input[0]]
         scale = np.max(values[node.input[1]])
-        turned = np.abs(got - trained) > scale / 2
+        turned = np.abs(got / step_of(got) - trained / step_of(trained)) > 0.5
         if turned.any():
             if node.op_type == "BipolarQuant":
                 distances = np.abs(real[turned]) / real.std()
@@ -168,6 +168,11 @@ def first_turned_value(
             distance = float(distances.max())
             return distance, f"; first turned: {share}, {distance:.0e} from the threshold"
     return math.inf, "; no quantizer shows why"
+
+
+def step_of(levels: np.ndarray) -> float:
+    """Returns how far levels are apart, 1 if there is only one."""
+    return float(np.diff(np.unique(levels)).min(initial=np.inf)) if np.ptp(levels) else 1.0
 
 
 def given(run: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -28,7 +28,8 @@ class Lsq(Quantizer):
     The step starts at ``2 mean|x| / sqrt(Qp)``: of the weight, or of the first training batch.
     It stays positive (:func:`bnndeploy.layers.clip_latents`) and wants no weight decay.
 
-    Shape: ``(*)`` to ``(*)``. Deploys as real weights, or as standard operators (Clip, Round).
+    Shape: ``(*)`` to ``(*)``. Deploys as real weights; activations as k bit planes in front of
+    binary or ternary weights and for k up to 4, elsewhere as standard operators (Clip, Round).
     Reference: Esser et al., "Learned Step Size Quantization", 2019, arXiv:1902.08153.
     """
 

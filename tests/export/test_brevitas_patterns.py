@@ -14,8 +14,13 @@ from _exported import fix_batch, run_oracle
 
 from bnndeploy.export import import_model
 
-BINARY = "BipolarQuant ({weight}, one)"
-TERNARY = 'Quant <signed = 1, narrow = 1, rounding_mode = "ROUND"> ({weight}, {scale}, zero, two)'
+ROUND = 'rounding_mode = "ROUND"'
+BINARY = "BipolarQuant ({}, one)"
+TERNARY = f"Quant <signed = 1, narrow = 1, {ROUND}> ({{}}, one, zero, two)"
+TERNARY_SCALES = f"Quant <signed = 1, narrow = 1, {ROUND}> ({{}}, scales, zero, two)"
+SIGNS = "BipolarQuant (sum, one)"
+UNSIGNED = f"Quant <signed = 0, narrow = 0, {ROUND}> (sum, step, zero, two)"
+SIGNED = f"Quant <signed = 1, narrow = 0, {ROUND}> (sum, step, zero, three)"
 GRAPH = """
 <ir_version: 9, opset_import: ["" : 20, "qonnx.custom_op.general" : 2]>
 brevitas (float[N,3,10,10] x) => (float[N,5] y) {{
@@ -25,9 +30,9 @@ brevitas (float[N,3,10,10] x) => (float[N,5] y) {{
     c1 = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (q0, w1)
     b1 = BatchNormalization <epsilon = 0.00001> (c1, gamma1, beta1, mean1, var1)
     sum = Add (stem, b1)
-    q1 = qonnx.custom_op.general.BipolarQuant (sum, one)
+    q1 = qonnx.custom_op.general.{between}
     w2 = qonnx.custom_op.general.{second}
-    c2 = Conv <kernel_shape = [3, 3], strides = [2, 2]> (q1, w2)
+    c2 = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]> (q1, w2)
     m2 = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (c2)
     b2 = BatchNormalization <epsilon = 0.00001> (m2, gamma2, beta2, mean2, var2)
     r2 = Relu (b2)
@@ -39,8 +44,8 @@ brevitas (float[N,3,10,10] x) => (float[N,5] y) {{
 }}"""
 
 
-def brevitas_model(first, second):
-    """Parses the graph and draws its constants; ``first`` and ``second`` quantise the weights."""
+def brevitas_model(first, between, second):
+    """Parses the graph and draws its constants; ``first`` and ``second`` quantise weights."""
     draw = np.random.default_rng(7)
 
     def normal(*shape):
@@ -51,7 +56,7 @@ def brevitas_model(first, second):
         "weight1": normal(33, 33, 3, 3), "weight2": normal(40, 33, 3, 3), "weight3": normal(5, 40),
         "scales": np.abs(normal(40, 1, 1, 1)) + np.float32(0.5), "bias3": normal(5),
         "scale3": np.float32(0.07), "step": np.float32(0.4),
-        "one": np.float32(1), "two": np.float32(2), "zero": np.float32(0),
+        "one": np.float32(1), "two": np.float32(2), "three": np.float32(3), "zero": np.float32(0),
         "axes": np.array([2, 3]),
     }  # fmt: skip
     for index, channels in ((1, 33), (2, 40)):
@@ -60,27 +65,30 @@ def brevitas_model(first, second):
             f"mean{index}": 4 * normal(channels),
             f"var{index}": np.abs(normal(channels)) * 90 + np.float32(1),
         }  # fmt: skip
-    model = onnx.parser.parse_model(GRAPH.format(first=first, second=second))
+    model = onnx.parser.parse_model(GRAPH.format(first=first, between=between, second=second))
     for name, array in constants.items():
         model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(array), name))
     return model
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "products"),
+    ("first", "between", "second", "products"),
     [
-        (BINARY, BINARY, {"XnorConv": 2}),
-        (BINARY, TERNARY.replace("{scale}", "one"), {"XnorConv": 1, "TernaryConv": 1}),
-        (TERNARY.replace("{scale}", "one"), TERNARY.replace("{scale}", "scales"),
-         {"TernaryConv": 2}),
+        (BINARY, SIGNS, BINARY, {"XnorConv": 2}),
+        (BINARY, SIGNS, TERNARY, {"XnorConv": 1, "TernaryConv": 1}),
+        (TERNARY, SIGNS, TERNARY_SCALES, {"TernaryConv": 2}),
+        (BINARY, UNSIGNED, BINARY, {"XnorConv": 1 + 2, "PackBits": 1 + 2}),
+        (BINARY, SIGNED, TERNARY_SCALES, {"XnorConv": 1, "TernaryConv": 3, "PackBits": 1 + 3}),
     ],
-    ids=["binary", "ternary", "ternary-scale-a-channel"],
-)  # fmt: skip
-def test_a_residual_network_of_brevitas_computes_what_qonnx_executes(first, second, products):
+    ids=["binary", "ternary", "scale-a-channel", "two-bit-activations", "three-bit-activations"],
+)
+def test_a_residual_network_of_brevitas_computes_what_qonnx_executes(
+    first, between, second, products
+):
     execution = pytest.importorskip("qonnx.core.onnx_exec", reason="qonnx is not installed")
     wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx is not installed")
     shapes = pytest.importorskip("qonnx.transformation.infer_shapes")
-    model = brevitas_model(first.format(weight="weight1"), second.format(weight="weight2"))
+    model = brevitas_model(first.format("weight1"), between, second.format("weight2"))
     x = np.random.default_rng(8).standard_normal((3, 3, 10, 10)).astype(np.float32)
     report = import_model(model)
     with warnings.catch_warnings():

@@ -6,9 +6,11 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from _exported import fix_batch, run_oracle, small_export, small_network
+from _exported import export, fix_batch, run_oracle, small_export, small_network
 from _pass_cases import assert_equal_values, build, rewrite
+from torch import nn
 
+from bnndeploy import quantizers
 from bnndeploy.errors import ExportError, ModelFileError
 from bnndeploy.export import import_model
 from bnndeploy.export.metadata import get_metadata
@@ -16,6 +18,7 @@ from bnndeploy.export.passes.read_quantizers import ReadQuantizers
 from bnndeploy.export.passes.recognise_signs import RecogniseSigns
 from bnndeploy.export.passes.split_weight_scales import SplitWeightScales
 from bnndeploy.export.sample import decode, generate_inputs
+from bnndeploy.layers import QuantConv2d
 
 QONNX = "qonnx.custom_op.general"
 LEVELS = {name: np.float32(value) for name, value in (("p", 1), ("m", -1), ("z", 0))}
@@ -49,6 +52,47 @@ def test_the_qonnx_form_is_what_the_qonnx_package_executes(images, expected):
         outputs = execution.execute_onnx(model, {"input": images})
 
     np.testing.assert_array_equal(outputs["output"], expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "options"),
+    [
+        ("dorefa_activation", 1, {}),
+        ("dorefa_activation", 4, {}),
+        ("lsq", 2, {"signed": False}),
+        ("lsq", 3, {"signed": True}),
+        ("lsq", 8, {"signed": True}),
+    ],
+)
+def test_activations_of_k_bits_are_quant_nodes_in_the_qonnx_form(name, bits, options):
+    torch.manual_seed(bits)
+    module = nn.Sequential(
+        QuantConv2d(3, 40, 3, padding=1, bias=False),
+        nn.BatchNorm2d(40),
+        QuantConv2d(
+            40, 7, 3, padding=1, pad_value=0, weight_quantizer="ste_sign",
+            input_quantizer=quantizers.get(name, bits=bits, **options),
+        ),
+    )  # fmt: skip
+    x = torch.randn(2, 3, 8, 8)
+    module(x)  # starts LSQ's step
+    module.eval()
+    qonnx_form, packed = (export(module, x, form=form) for form in ("qonnx", "packed"))
+    (quant,) = [n for n in qonnx_form.model.graph.node if n.op_type == "Quant"]
+    constants = {
+        tensor.name: onnx.numpy_helper.to_array(tensor)
+        for tensor in qonnx_form.model.graph.initializer
+    }
+
+    assert [constants[name] for name in quant.input[1:]] == [1, 0, bits]
+    assert "Round" not in qonnx_form.nodes_after
+    back = import_model(qonnx_form.model)
+    if bits > 1:
+        assert back.nodes_after == packed.nodes_after
+    assert back.nodes_after.get("XnorConv") == (bits if bits <= 4 else 1)
+    with torch.no_grad():
+        expected = module(x).numpy()
+    np.testing.assert_allclose(run_oracle(back.model, x.numpy())["output"], expected, atol=1e-4)
 
 
 def test_metadata_of_a_source_of_ours_is_kept_and_a_foreign_one_gets_a_sample(images):

@@ -252,6 +252,23 @@ def test_k_bit_activations_run_as_k_planes(rng, bits, levels):
     assert_equal_values(case, x, atol=2e-5)
 
 
+@pytest.mark.parametrize(("low", "high"), [(-2, 1), (-8, 7), (-1, 6), (0, 2), (0, 3)])
+@pytest.mark.parametrize("scaled", ["s = Mul(d, step)", "s = Div(d, step)", "s = Identity(d)"])
+def test_levels_between_whole_bounds_run_as_planes(rng, low, high, scaled):
+    case = rewrite(
+        [SimplifyShapes(), *PLANES], MAP,
+        f"a = Div(x, step) b = Clip(a, low, high) d = Round(b) {scaled} "
+        "y = Conv<pads=[1,0,1,2]>(s, w, e)", "float[N,6,5,6] y",
+        w=codes(rng, 6, 64, 3, 3), e=normal(rng, 6), step=np.float32(0.5),
+        low=np.float32(low), high=np.float32(high),
+    )  # fmt: skip
+    x = normal(rng, 2, 64, 5, 6)
+
+    bits = (high - low).bit_length()
+    assert case.nodes.count("PackBits") == case.nodes.count("XnorConv") == bits
+    assert_equal_values(case, x, atol=2e-4)
+
+
 def test_a_clamp_is_one_clip(rng):
     case = rewrite(
         [SimplifyShapes()], "float[N,70] x", "a = Max(x, low) y = Min(a, high)", "float[N,70] y",
@@ -287,6 +304,11 @@ def test_products_of_one_value_share_its_planes(rng):
     [
         (f"{STEPS} y = Conv(s, w)", 5, "its input has 5 bits, more than 4"),
         (f"{STEPS} p = Pad(s, amounts, one) y = Conv(p, w)", 2, "its border is not 0"),
+        (
+            "b = Clip(x, one, n) c = Round(b) y = Conv<pads=[1,1,1,1]>(c, w)",
+            2,
+            "its border of 0 is none of its levels",
+        ),
     ],
 )
 def test_other_k_bit_activations_stay_real_inputs(rng, nodes, bits, reason):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,7 @@ import onnx_ir as ir
 from bnndeploy.export.context import Context
 from bnndeploy.export.graph import (
     add_constant,
-    constant,
     insert,
-    is_op,
     replace,
     shared_constant,
     static_dim,
@@ -22,6 +19,7 @@ from bnndeploy.export.linear import Linear, module_path, read_linear
 from bnndeploy.export.passes.lower_levels import pad_signs
 from bnndeploy.export.passes.pack_products import skip_pad
 from bnndeploy.export.passes.pack_signs import packed_dims
+from bnndeploy.export.steps import Gain, Steps, read_scaled_steps
 from bnndeploy.ops.names import DOMAIN
 from bnndeploy.ops.packing import WORD_BITS
 
@@ -29,23 +27,15 @@ MAX_BITS = 4
 """Above this many planes a float product is as fast."""
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """Reads a value as ``levels / n``, the levels being whole numbers from 0 to n = 2^k - 1."""
-
-    levels: ir.Value
-    bits: int
-
-
 class SplitPlanes:
-    """Writes ``product(q / n)`` as a sum over the bits of q, for q = round(n clip(x, 0, 1)).
+    """Writes ``product(a q)`` as a sum over the bits of q, whole numbers from low to high.
 
-    With plane i as signs s_i, q = sum_i 2^(i-1) s_i + n / 2, so
-    ``product(q) = sum_i 2^(i-1) product(s_i) + n / 2 * sum(codes)``, then ``/ n``. Up to the
-    division all numbers are multiples of 1/2 and exact; torch sums q / n, which is rounded.
+    With plane i of q - low as signs s_i, q = sum_i 2^(i-1) s_i + c for c = (2^k - 1) / 2 + low, so
+    ``product(q) = sum_i 2^(i-1) product(s_i) + c * sum(codes)``, then ``* a``. Up to there all
+    numbers are multiples of 1/2 and exact; torch sums the products a q, which are rounded.
 
-    1. Weights in {-1, 0, +1}; up to four bits (DoReFa's activations).
-    2. A border of zeros is a border of -1 in each plane.
+    1. Weights in {-1, 0, +1}; up to four bits (DoReFa's activations, Brevitas's Quant).
+    2. A border of zeros is the border of -low: in each plane -1 or +1.
     3. Products of one value share its planes.
     """
 
@@ -60,24 +50,27 @@ class SplitPlanes:
             data, pads, border = linear.data, [0, 0, 0, 0], 0
             if linear.is_conv:
                 data, pads, border = skip_pad(linear.data, linear.geometry["pads"])
-            steps = _read_steps(data)
-            if steps is None:
+            scaled = read_scaled_steps(data)
+            if scaled is None:
                 continue
-            reason = _refusal(linear, steps, any(pads) and border != 0)
+            steps, gain = scaled
+            reason = _refusal(linear, steps, border if any(pads) else None)
             if reason is not None:
                 context.declined(self.name, node, reason)
                 continue
             if steps.levels not in planes:
                 planes[steps.levels] = _planes(graph, node, steps)
-            _sum(graph, linear, planes[steps.levels], pads)
+            _sum(graph, linear, planes[steps.levels], pads, steps, gain)
             context.fired(self.name, node, f"{steps.bits} planes")
 
 
-def _refusal(linear: Linear, steps: _Steps, odd_border: bool) -> str | None:
+def _refusal(linear: Linear, steps: Steps, border: float | None) -> str | None:
     if steps.bits > MAX_BITS:
         return f"its input has {steps.bits} bits, more than {MAX_BITS}"
-    if odd_border:
+    if border:
         return "its border is not 0"
+    if border is not None and not steps.low <= 0 <= steps.high:
+        return "its border of 0 is none of its levels"
     if static_dim(steps.levels, 1) is None:
         return "the size of its channel axis 1 is unknown"
     if linear.geometry.get("group", 1) > 1 and linear.weight.shape[1] % WORD_BITS:
@@ -85,39 +78,8 @@ def _refusal(linear: Linear, steps: _Steps, odd_border: bool) -> str | None:
     return None
 
 
-def _read_steps(value: ir.Value) -> _Steps | None:
-    """Reads ``round(n * clip(x, 0, 1)) / n``."""
-    divided = _scalar_operand(value.producer(), "Div")
-    rounded = divided[0].producer() if divided is not None else None
-    if divided is None or rounded is None or not is_op(rounded, "Round"):
-        return None
-    scaled = rounded.inputs[0]
-    multiplied = _scalar_operand(scaled.producer() if scaled is not None else None, "Mul")
-    steps = divided[1]
-    if multiplied is None or multiplied[1] != steps or not _in_unit_range(multiplied[0]):
-        return None
-    bits = int(steps + 1).bit_length() - 1
-    return _Steps(divided[0], bits) if 2**bits - 1 == steps else None
-
-
-def _scalar_operand(node: ir.Node | None, op_type: str) -> tuple[ir.Value, float] | None:
-    if node is None or not is_op(node, op_type) or node.inputs[0] is None:
-        return None
-    number = constant(node.inputs[1])
-    return None if number is None or number.size != 1 else (node.inputs[0], float(number.item()))
-
-
-def _in_unit_range(value: ir.Value) -> bool:
-    """Says whether a Clip keeps the value in [0, 1]."""
-    node = value.producer()
-    if node is None or not is_op(node, "Clip"):
-        return False
-    bounds = [constant(bound) for bound in node.inputs[1:]]
-    return [None if b is None else b.item() for b in bounds] == [0, 1]
-
-
-def _planes(graph: ir.Graph, node: ir.Node, steps: _Steps) -> list[ir.Value]:
-    """Returns the bits of the levels as unpacked signs, the lowest first."""
+def _planes(graph: ir.Graph, node: ir.Node, steps: Steps) -> list[ir.Value]:
+    """Returns the bits of ``levels - low`` as unpacked signs, the lowest first."""
     half, two = (
         shared_constant(graph, np.array(number, np.float32), f"plane.{name}")
         for number, name in ((0.5, "half"), (2, "two"))
@@ -132,6 +94,9 @@ def _planes(graph: ir.Graph, node: ir.Node, steps: _Steps) -> list[ir.Value]:
             graph, node, op_type, inputs, name=f"{stem}/{op_type}", like=steps.levels
         ).outputs[0]
 
+    if steps.low:
+        low = add_constant(graph, np.array(steps.low, np.float32), f"{stem}.low")
+        rest = float_op("Sub", rest, low)
     planes = []
     for index in range(steps.bits):
         bit = rest
@@ -150,12 +115,19 @@ def _planes(graph: ir.Graph, node: ir.Node, steps: _Steps) -> list[ir.Value]:
     return planes
 
 
-def _sum(graph: ir.Graph, linear: Linear, planes: list[ir.Value], pads: list[int]) -> None:
+def _sum(
+    graph: ir.Graph,
+    linear: Linear,
+    planes: list[ir.Value],
+    pads: list[int],
+    steps: Steps,
+    gain: Gain,
+) -> None:
     node, y = linear.node, linear.node.outputs[0]
     attributes: dict[str, Any] = {name: attr.value for name, attr in node.attributes.items()}
     if linear.is_conv:
         attributes["pads"] = [0, 0, 0, 0]
-    steps = 2 ** len(planes) - 1
+    middle = (2**steps.bits - 1) / 2 + steps.low
 
     def apply(op_type: str, value: ir.Value, other: Any, plane: int) -> ir.Value:
         if not isinstance(other, ir.Value):
@@ -169,7 +141,8 @@ def _sum(graph: ir.Graph, linear: Linear, planes: list[ir.Value], pads: list[int
 
     total: ir.Value | None = None
     for index, signs in enumerate(planes):
-        x = pad_signs(graph, node, signs, pads, -1) if any(pads) else signs
+        border = 1 if -steps.low >> index & 1 else -1
+        x = pad_signs(graph, node, signs, pads, border) if any(pads) else signs
         product = insert(
             graph, node, node.op_type, [x, node.inputs[1]], attributes,
             name=f"{linear.path}.plane{index}/{node.op_type}", like=y,
@@ -177,12 +150,12 @@ def _sum(graph: ir.Graph, linear: Linear, planes: list[ir.Value], pads: list[int
         product = product if index == 1 else apply("Mul", product, 2.0 ** (index - 1), index)
         if total is None:
             sums = linear.weight.reshape(len(linear.weight), -1).sum(axis=1)
-            total = apply("Add", product, steps / 2 * sums, index)
+            total = apply("Add", product, middle * sums, index)
         else:
             total = apply("Add", product, total, index)
     assert total is not None
-    result = apply("Div", total, float(steps), len(planes))
+    result = total if gain.number == 1 else apply(gain.op_type, total, gain.number, steps.bits)
     if linear.bias is not None:
-        result = apply("Add", result, linear.bias, len(planes))
+        result = apply("Add", result, linear.bias, steps.bits)
     replace(y, result)
     graph.remove(node, safe=True)
